@@ -1,0 +1,200 @@
+"""Message bodies of the runtime link and of ZenTracer's DAP extensions."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+from zentracer.wire._body import body
+
+PROTOCOL_VERSION = 1
+
+
+@body
+class Empty:
+    """A body without fields."""
+
+
+@body
+class Hello:
+    """First message on the link, runtime to adapter."""
+
+    protocol_version: int
+    token: str
+    """The session's secret, from the environment of the launch."""
+    pid: int
+    version: str
+    """Version of the ``zentracer`` package in the training process."""
+    python: str
+    """``sys.version`` of the training process, first word."""
+    rank: Optional[int] = None
+    """Global rank of a distributed run, None outside one."""
+    parent_pid: Optional[int] = None
+
+
+@body
+class ExceptionFilter:
+    """One armed tensor exception."""
+
+    id: int
+    """The adapter's breakpoint id, reported back in ``hitBreakpointIds``."""
+    filter: str
+    condition: Optional[str] = None
+
+
+@body
+class SetExceptionFilters:
+    """The full list of armed tensor exceptions; empty removes every hook."""
+
+    filters: Tuple[ExceptionFilter, ...]
+    precise: bool = False
+    """Check every operation, so that the stop is always on the executing line."""
+
+
+@body
+class BreakpointStatus:
+    """What became of one armed breakpoint."""
+
+    id: int
+    verified: bool
+    message: Optional[str] = None
+    """Why it is not verified, or a warning; a sentence for the user."""
+
+
+@body
+class BreakpointStatuses:
+    """Answer to a request that sets breakpoints, in request order."""
+
+    breakpoints: Tuple[BreakpointStatus, ...]
+
+
+@body
+class Stats:
+    """Statistics of one tensor over its finite elements; floats are None when not known."""
+
+    shape: Tuple[int, ...]
+    dtype: str
+    device: str
+    size: int
+    """Number of elements."""
+    bytes: int
+    min: Optional[float] = None
+    max: Optional[float] = None
+    mean: Optional[float] = None
+    std: Optional[float] = None
+    absmax: Optional[float] = None
+    norm: Optional[float] = None
+    """Euclidean norm."""
+    nan: Optional[int] = None
+    inf: Optional[int] = None
+    zeros: Optional[int] = None
+    sampled: bool = False
+    """True when the statistics come from a sample of the elements."""
+    name: Optional[str] = None
+    """How the user's source calls the tensor, when known."""
+
+
+@body
+class Location:
+    """A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive)."""
+
+    path: str
+    line: int
+    column: Optional[int] = None
+    end_line: Optional[int] = None
+    end_column: Optional[int] = None
+    function: Optional[str] = None
+    text: Optional[str] = None
+    """The source line, stripped of its end."""
+
+
+@body
+class TextEdit:
+    """Replace one whole line by ``new_text``."""
+
+    path: str
+    line: int
+    old_text: str
+    new_text: str
+
+
+@body
+class Suggestion:
+    """Something the user can do about a finding."""
+
+    title: str
+    why: str
+    edit: Optional[TextEdit] = None
+
+
+@body
+class HitDetails:
+    """``exceptionInfo.details.zentracer`` and, with ``text``, one line of ``--json``."""
+
+    filter: str
+    module: Optional[str]
+    """Qualified name of the module, as in ``named_modules``; None outside any module."""
+    op: str
+    phase: str
+    """forward, loss, backward or update"""
+    step: Optional[int]
+    rank: Optional[int]
+    source: Location
+    """Where the program stands."""
+    origin: Location
+    """The line to blame."""
+    tensor: Stats
+    inputs: Tuple[Stats, ...] = ()
+    suggestions: Tuple[Suggestion, ...] = ()
+    finite_before: Optional[str] = None
+    """One sentence: what was still finite when the value was made."""
+    note: Optional[str] = None
+    """A limit of this finding the user should know (compiled region, found one step late …)."""
+    stack: Tuple[Location, ...] = ()
+    """The user's frames, innermost first."""
+
+
+@body
+class BreakpointHit:
+    """Sent on debugpy's own channel just before the thread stops."""
+
+    breakpoint_ids: Tuple[int, ...]
+    label: str
+    """The filter's label: exceptionId."""
+    where: str
+    """For ``stopped.description``: ``<label> in <where>``."""
+    text: str
+    """One sentence with numbers; also what debugpy reports as the exception's message."""
+    description: str
+    """Several lines: what, why, try."""
+    details: HitDetails
+
+
+@body
+class Notice:
+    """Something of ours stepped aside; shown once in the debug console."""
+
+    message: str
+    breakpoint_id: Optional[int] = None
+    """The breakpoint that is concerned; it becomes unverified with the message."""
+
+
+@body
+class Step:
+    """A step boundary was seen."""
+
+    step: int
+    loss: Optional[float] = None
+
+
+EVENTS: Dict[str, Any] = {
+    "breakpoint_hit": BreakpointHit,
+    "hello": Hello,
+    "step": Step,
+    "notice": Notice,
+}
+"""One-way messages, runtime to adapter: name -> body."""
+
+REQUESTS: Dict[str, Tuple[Any, Any]] = {
+    "set_exception_filters": (SetExceptionFilters, BreakpointStatuses),
+}
+"""Adapter to runtime: name -> (arguments, answer)."""
