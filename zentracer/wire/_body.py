@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 T = TypeVar("T")
 
@@ -13,7 +13,9 @@ if sys.version_info >= (3, 10):
 else:  # the runtime also lives in Python 3.9 processes, where dataclasses lack both options
     _OPTIONS = {"frozen": True}
 
-if sys.version_info >= (3, 11):
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+elif sys.version_info >= (3, 11):
     from typing import dataclass_transform
 else:
 
