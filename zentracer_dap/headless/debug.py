@@ -1,0 +1,268 @@
+"""One run of ``zentracer debug``: sessions, findings, signals and the exit code."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+from types import FrameType
+from typing import Any
+
+from zentracer.wire.decode import WireError
+from zentracer_dap.headless.breaks import refusal
+from zentracer_dap.headless.dap import Connection, Message
+from zentracer_dap.headless.finding import Findings, read_finding
+from zentracer_dap.headless.options import Options
+from zentracer_dap.headless.printer import Printer
+from zentracer_dap.headless.problem import UsageProblem
+from zentracer_dap.headless.program import Program, shell_code, start_adapter
+from zentracer_dap.headless.session import Session, part
+
+FOUND = 3
+"""Exit code when something was found."""
+
+BROKEN = 70
+"""Exit code when the debugger itself failed (EX_SOFTWARE)."""
+
+PATIENCE = 5.0
+"""Seconds the program gets to end after Ctrl-C, and the adapter after the program."""
+
+Event = tuple[str, Any, Any]
+
+
+def debug(options: Options, printer: Printer) -> tuple[int, Findings]:
+    """Run the program to its end (or to the first finding).
+
+    Returns:
+        The exit code and what was found.
+
+    Raises:
+        UsageProblem: a break was refused before the program's first line.
+    """
+    run = Run(options, printer)
+    return run.to_the_end(), run.findings
+
+
+class Run:
+    """Everything happens on the main thread, which takes events from one queue.
+
+    Reading threads put messages there, and so do signal handlers.
+    """
+
+    def __init__(self, options: Options, printer: Printer) -> None:
+        self.findings = Findings()
+        self._options = options
+        self._printer = printer
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._sessions: dict[Connection, Session] = {}
+        self._program = Program(stdout_to_stderr=options.json)
+        self._root = Session(self, "launch", self._configuration(), options.break_on)
+        self._over = False
+        self._exit_code: int | None = None
+        self._interrupts = 0
+        self._problem: UsageProblem | None = None
+        self._failure: str | None = None
+        self._said: set[str] = set()
+
+    def to_the_end(self) -> int:
+        """Start, serve events until the program has ended, clean up."""
+        adapter, connection = start_adapter(self._receive)
+        self._sessions[connection] = self._root
+        with _Signals(self._events):
+            try:
+                self._root.begin(connection)
+                while not self._over:
+                    self._serve(self._events.get())
+            finally:
+                self._clean_up(adapter)
+        if self._problem is not None:
+            raise self._problem
+        return self._code()
+
+    def _code(self) -> int:
+        if self.findings:
+            return FOUND
+        if self._failure is not None:
+            self._printer.problem(self._failure)
+            return BROKEN
+        if self._exit_code is None:
+            return 130 if self._interrupts else BROKEN
+        return self._exit_code
+
+    def _configuration(self) -> Message:
+        # Unbuffered, so that the program's lines and the findings come in the order they happened
+        # and nothing is lost when --first ends the program.
+        buffering = {} if "PYTHONUNBUFFERED" in os.environ else {"PYTHONUNBUFFERED": "1"}
+        return {
+            "name": "zentracer debug",
+            "type": "python",
+            "request": "launch",
+            "console": "integratedTerminal",
+            "justMyCode": True,
+            "env": buffering,
+            "zentracer": {"breakOn": self._options.break_on, "precise": self._options.precise},
+            **self._options.target.launch(),
+        }
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def _receive(self, connection: Connection, message: Message | None) -> None:
+        self._events.put(("message", connection, message))
+
+    def _serve(self, event: Event) -> None:
+        kind, subject, detail = event
+        if kind == "message":
+            session = self._sessions.get(subject)
+            if session is not None:
+                session.handle(detail)
+        elif kind == "signal":
+            self._on_signal(signal.Signals(subject))
+        elif kind == "impatient" and self._interrupts == subject:
+            self._root.terminate()
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        """First Ctrl-C: the program's KeyboardInterrupt. Second, or any other signal: its end."""
+        self._interrupts += 1
+        if number == signal.SIGINT and self._interrupts == 1:
+            self._program.send(signal.SIGINT)
+            later = ("impatient", self._interrupts, None)
+            timer = threading.Timer(PATIENCE, self._events.put, (later,))
+            timer.daemon = True
+            timer.start()
+        elif self._interrupts <= 2:
+            self._root.terminate()
+        else:
+            self._program.send(signal.SIGKILL)
+
+    def _clean_up(self, adapter: subprocess.Popen[bytes]) -> None:
+        for session in self._sessions.values():
+            session.close()
+        try:
+            adapter.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            adapter.kill()
+            adapter.wait()
+        self._program.wait(PATIENCE)
+
+    # -- what sessions tell ----------------------------------------------------------------------
+
+    def stopped_at_finding(self, session: Session, thread: int, info: Message) -> None:
+        """Show or count the finding, then run on, or end the program with ``--first``."""
+        try:
+            finding = read_finding(info)
+        except WireError as error:
+            self._say_once(f"a finding could not be read ({error})")
+            session.resume(thread)
+            return
+        known = self.findings.add(finding)
+        if known is None:
+            self._printer.show(finding, self.findings.elsewhere(finding))
+        if self._options.stop_at_first:
+            self._root.terminate()
+        else:
+            session.resume(thread)
+
+    def stopped_elsewhere(self, session: Session, thread: int, reason: str) -> None:
+        """Nobody is here to look: run on."""
+        if reason in ("breakpoint", "pause", "step"):
+            self._say_once(
+                "breakpoint() in the program is passed over, there is no editor to stop in"
+            )
+        session.resume(thread)
+
+    def may_run(self, refused: list[tuple[int, str]]) -> bool:
+        """A refused break ends the run before the program's first line."""
+        if not refused:
+            return True
+        texts = [self._refusal(index, message) for index, message in refused]
+        if len(self._sessions) > 1:  # a later process refuses: the program runs already
+            for text in texts:
+                self._say_once(text)
+            return True
+        self._problem = UsageProblem("\n".join(texts))
+        self._root.terminate()
+        return False
+
+    def _refusal(self, index: int, message: str) -> str:
+        breaks = self._options.break_on
+        item = breaks[index] if index < len(breaks) else {}
+        if condition := item.get("condition"):
+            return refusal(condition, message)
+        return f"--break {item.get('filter', '')}: {message}"
+
+    def break_changed(self, message: str) -> None:
+        """Say that a break stepped aside."""
+        self._say_once(message)
+
+    def open_terminal(self, arguments: Message) -> int:
+        """Start the program on our own stdin, stdout and stderr."""
+        return self._program.start(arguments)
+
+    def open_child(self, configuration: Message) -> None:
+        """Attach to a process of the program's: a rank, a worker."""
+        target = part(configuration, "connect")
+        child = Session(self, "attach", configuration, self._options.break_on)
+        try:
+            connection = Connection.connect(
+                target.get("host", "127.0.0.1"), int(target["port"]), self._receive
+            )
+        except (OSError, KeyError, ValueError) as error:
+            self._say_once(f"a process of the program's could not be followed ({error})")
+            return
+        self._sessions[connection] = child
+        child.begin(connection)
+
+    def output(self, category: str, text: str) -> None:
+        """Pass on what the adapter wants shown."""
+        self._printer.output(category, text)
+
+    def start_failed(self, session: Session, message: str) -> None:
+        """Without its first process there is no run; other processes are only reported."""
+        if session is self._root:
+            self._failure = self._failure or f"the program could not be started: {message}"
+            self._over = True
+        else:
+            self._say_once(f"a process of the program's could not be followed ({message})")
+
+    def process_started(self, session: Session, pid: int | None) -> None:
+        """Remember whom to hand signals to."""
+        if session is self._root:
+            self._program.pid = pid
+
+    def exited(self, session: Session, code: int) -> None:
+        """The first process's exit code is the command's."""
+        if session is self._root:
+            self._exit_code = shell_code(code)
+
+    def ended(self, session: Session) -> None:
+        """The run is over with its first process."""
+        if session is self._root:
+            self._over = True
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._printer.problem(text)
+
+
+class _Signals:
+    """Turns Ctrl-C and its like into events for as long as the program runs."""
+
+    def __init__(self, events: queue.SimpleQueue[Event]) -> None:
+        self._events = events
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> _Signals:
+        names = ("SIGINT", "SIGTERM", "SIGHUP")
+        for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        self._events.put(("signal", number, None))
