@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from zentracer_dap.headless.breaks import parse_breaks
+from zentracer_dap.headless.problem import UsageProblem
+
+
+def test_no_option_means_the_filters_that_are_on_by_default():
+    assert parse_breaks([]) == [{"filter": "zentracer.nonfinite"}]
+
+
+@pytest.mark.parametrize("name", ["nonfinite", "zentracer.nonfinite"])
+def test_short_and_full_names(name: str):
+    assert parse_breaks([name]) == [{"filter": "zentracer.nonfinite"}]
+
+
+def test_the_condition_is_all_that_follows_the_first_colon():
+    assert parse_breaks(["nonfinite: x[1:2] > 0"]) == [
+        {"filter": "zentracer.nonfinite", "condition": "x[1:2] > 0"}
+    ]
+
+
+def test_several_breaks_keep_their_order():
+    first, second = parse_breaks(["nonfinite:step > 3", "nonfinite"])
+    assert first["condition"] == "step > 3"
+    assert "condition" not in second
+
+
+def problem(option: str) -> str:
+    with pytest.raises(UsageProblem) as caught:
+        parse_breaks([option])
+    return str(caught.value)
+
+
+def test_the_nearest_filter_is_offered():
+    text = problem("nonfinit")
+    assert "'nonfinit'" in text
+    assert "Did you mean 'nonfinite'?" in text
+
+
+def test_what_is_near_nothing_gets_the_list_only():
+    text = problem("zzz")
+    assert "Did you mean" not in text
+    assert "nonfinite (NaN or Inf)" in text
+
+
+def test_a_condition_with_a_mistake_is_shown_with_a_caret():
+    _, condition, caret = problem("nonfinite:step > > 3").splitlines()
+    assert condition.strip() == "step > > 3"
+    assert condition[caret.index("^")] == ">"
+    assert caret.index("^") == condition.index("> 3")
+
+
+def test_the_caret_stays_within_an_unfinished_condition():
+    text = problem("nonfinite:norm >")
+    _, condition, caret = text.splitlines()
+    assert caret.index("^") <= len(condition)
+
+
+def test_a_colon_without_condition():
+    assert "nothing follows the colon" in problem("nonfinite:")
