@@ -1,0 +1,1 @@
+"""What the adapter does differently from debugpy, one file per user feature."""

@@ -1,0 +1,36 @@
+"""All overrides: what the adapter does differently from debugpy."""
+
+from __future__ import annotations
+
+from zentracer_dap.features import (
+    cancel,
+    capabilities,
+    children,
+    data_breakpoints,
+    ending,
+    hits,
+    restart,
+    start,
+    tensor_breakpoints,
+)
+from zentracer_dap.protocol.handlers import Overrides
+
+_FEATURES = (
+    capabilities,
+    start,
+    tensor_breakpoints,
+    hits,
+    children,
+    restart,
+    ending,
+    cancel,
+    data_breakpoints,
+)
+
+
+def all_overrides() -> Overrides:
+    """Return the table with every feature registered."""
+    overrides = Overrides()
+    for feature in _FEATURES:
+        feature.register(overrides)
+    return overrides

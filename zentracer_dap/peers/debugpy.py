@@ -1,0 +1,117 @@
+"""The arrow to debugpy: its adapter process, and what it implements."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+from typing import Any
+
+from zentracer_dap.peers.debugpy_main import TOO_OLD
+from zentracer_dap.protocol import errors
+from zentracer_dap.protocol.channel import Channel, over_pipes, set_no_delay
+from zentracer_dap.protocol.errors import DapError
+
+IMPLEMENTED = frozenset(
+    (
+        "attach",
+        "completions",
+        "configurationDone",
+        "continue",
+        "debugpySystemInfo",
+        "disconnect",
+        "evaluate",
+        "exceptionInfo",
+        "goto",
+        "gotoTargets",
+        "initialize",
+        "launch",
+        "modules",
+        "next",
+        "pause",
+        "pydevdSystemInfo",
+        "scopes",
+        "setBreakpoints",
+        "setDebuggerProperty",
+        "setExceptionBreakpoints",
+        "setExpression",
+        "setFunctionBreakpoints",
+        "setPydevdSourceMap",
+        "setVariable",
+        "source",
+        "stackTrace",
+        "stepIn",
+        "stepInTargets",
+        "stepOut",
+        "terminate",
+        "threads",
+        "variables",
+    )
+)
+"""Requests that debugpy answers. Any other makes it hang, so it must never get one."""
+
+_STDERR_KEPT = 4000
+
+
+class DebugpyProcess:
+    """A debugpy adapter that we started, and the channel to it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+        self.channel = channel
+        self._process = process
+        self._said = bytearray()
+
+    async def open(self) -> None:
+        """Connect the channel to the process's pipes."""
+        process = self._process
+        assert process.stdin and process.stdout and process.stderr
+        loop = asyncio.get_running_loop()
+        stderr = process.stderr
+        reading = loop.run_in_executor(None, self._keep_stderr, stderr.fileno())
+        reading.add_done_callback(lambda _: stderr.close())
+        await over_pipes(self.channel, process.stdout, process.stdin)
+
+    async def wait(self, seconds: float) -> int | None:
+        """Wait for the process to end; None if it has not within ``seconds``."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return await loop.run_in_executor(None, self._process.wait, seconds)
+        return None
+
+    async def end(self, seconds: float) -> int:
+        """Wait for the process to end, kill it if it does not; returns the exit code."""
+        code = await self.wait(seconds)
+        if code is None:
+            self._process.kill()
+            code = await self.wait(seconds)
+        return code if code is not None else 1
+
+    async def why_it_ended(self) -> DapError:
+        """Return the error to report after an unexpected end."""
+        code = await self.end(5)
+        said = self._said.decode(errors="replace").strip()
+        if code == TOO_OLD:
+            return errors.debugpy_too_old(said)
+        return errors.debugpy_ended(said.rpartition("\n")[2])
+
+    def _keep_stderr(self, stderr: int) -> None:
+        """Drain stderr, or the process would block on it; keep the end of it."""
+        while data := os.read(stderr, 4096):
+            self._said = (self._said + data)[-_STDERR_KEPT:]
+
+
+async def dial(host: str, port: int, channel: Channel) -> None:
+    """Connect ``channel`` to a debugpy adapter that listens at ``host``:``port``.
+
+    Raises:
+        DapError: nothing answers there.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        transport, _ = await loop.create_connection(lambda: channel, host, port)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise errors.connection_refused(host, port, reason) from None
+    sock: Any = transport.get_extra_info("socket")
+    set_no_delay(sock)

@@ -1,0 +1,114 @@
+"""Starts the debugpy adapter, with two of its behaviours changed.
+
+RUNS IN the debugpy adapter process, started by file path: ``python debugpy_main.py DIR
+ADAPTER-ARGUMENTS…`` where DIR holds the debugpy package. Uses nothing of ``zentracer_dap``.
+
+- Sockets are switched to TCP_NODELAY; otherwise each request costs 40 ms.
+- Stock debugpy kills a launched program on ``disconnect`` with ``terminateDebuggee: false`` and
+  when its client vanishes. DAP says the program goes on, and training must survive the death of
+  a debugger: the program is detached instead, and this process stays until it has ended, because
+  its output runs through here. The proxy asks for termination explicitly where that is due.
+"""
+
+from __future__ import annotations
+
+import runpy
+import socket
+import sys
+from typing import Any, cast
+
+TOO_OLD = 78
+"""Exit code for a debugpy that is too old; the version is on stderr."""
+
+MINIMUM = (1, 8, 22)
+
+
+def main() -> None:
+    """Check debugpy's version, change the two behaviours, and run its adapter."""
+    directory = sys.argv.pop(1)
+    sys.path[0] = directory
+    import debugpy
+
+    del sys.path[0]
+    if directory not in sys.path:
+        sys.path.append(directory)
+    version: str = cast(Any, debugpy).__version__
+    if _is_too_old(version):
+        sys.stderr.write(version)
+        sys.exit(TOO_OLD)
+    _switch_nagle_off()
+    _detach_when_client_leaves()
+    runpy.run_module("debugpy.adapter", run_name="__main__", alter_sys=True)
+
+
+def _is_too_old(version: str) -> bool:
+    parts = cast("list[str]", version.split("+")[0].split(".")[:3])
+    numbers = tuple(int(part) for part in parts if part.isdigit())
+    # A build from a checkout calls itself "0+unknown"; whoever uses one knows what it is.
+    return numbers != (0,) and numbers < MINIMUM
+
+
+def _switch_nagle_off() -> None:
+    from debugpy.common import messaging
+
+    original: Any = messaging.JsonIOStream.from_socket.__func__  # pyright: ignore
+
+    def from_socket(cls: Any, sock: Any, name: Any = None) -> Any:
+        if sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return original(cls, sock, name)
+
+    messaging.JsonIOStream.from_socket = classmethod(from_socket)  # pyright: ignore
+
+
+def _detach_when_client_leaves() -> None:
+    from debugpy.adapter import clients, servers, sessions
+
+    finalize: Any = sessions.Session.finalize
+    client_disconnect: Any = clients.Client.disconnect
+    stop_serving: Any = servers.stop_serving
+    detached: list[Any] = []
+
+    def finalize_or_detach(self: Any, why: str, terminate_debuggee: bool | None = None) -> None:
+        if terminate_debuggee is False and self.launcher and not self.is_finalizing:
+            detached.append(self)
+            _detach(self)
+        else:
+            finalize(self, why, terminate_debuggee)
+
+    def disconnect(self: Any) -> None:
+        session = self.session
+        with session:
+            self.is_connected = False
+            if session.launcher and session.launcher.is_connected and not session.is_finalizing:
+                session.finalize(f"{self} vanished", False)
+        client_disconnect(self)
+
+    def stop_serving_unless_detached() -> None:
+        # Child processes of a detached program still report here, to be told to go on.
+        if not detached:
+            stop_serving()
+
+    sessions.Session.finalize = finalize_or_detach
+    clients.Client.disconnect = disconnect
+    servers.stop_serving = stop_serving_unless_detached
+
+
+def _detach(session: Any) -> None:
+    """Let the program of ``session`` run on without a debugger, under its launcher."""
+    session.is_finalizing = True
+    server = session.server
+    if server and server.is_connected:
+        try:
+            server.channel.request("disconnect", {"terminateDebuggee": False})
+        except Exception as problem:  # the program may end at this very moment
+            from debugpy.common import log
+
+            log.info("Detaching: {0}", problem)
+        server.detach_from_session()
+    if session.client and session.client.is_connected:
+        session.client.channel.send_event("terminated")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The Debug Adapter Protocol itself: framing, channels, tables of handlers, errors."""
