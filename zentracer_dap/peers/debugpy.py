@@ -8,7 +8,7 @@ import os
 import subprocess
 from typing import Any
 
-from zentracer_dap.peers.debugpy_main import TOO_OLD
+from zentracer_dap.debugpy_main import TOO_OLD
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.channel import Channel, over_pipes, set_no_delay
 from zentracer_dap.protocol.errors import DapError

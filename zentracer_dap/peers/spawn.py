@@ -21,7 +21,8 @@ def spawn_debugpy(arguments: list[str]) -> subprocess.Popen[bytes] | None:
     if spec is None or spec.origin is None:
         return None
     directory = os.path.dirname(os.path.dirname(spec.origin))
-    main = os.path.join(os.path.dirname(os.path.abspath(__file__)), "debugpy_main.py")
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    main = os.path.join(ours, "debugpy_main.py")
     return subprocess.Popen(
         [sys.executable, main, directory, *arguments],
         stdin=subprocess.PIPE,

@@ -12,10 +12,11 @@ ADAPTER-ARGUMENTS…`` where DIR holds the debugpy package. Uses nothing of ``ze
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import socket
 import sys
-from typing import Any, cast
+from typing import Any
 
 TOO_OLD = 78
 """Exit code for a debugpy that is too old; the version is on stderr."""
@@ -27,14 +28,12 @@ def main() -> None:
     """Check debugpy's version, change the two behaviours, and run its adapter."""
     directory = sys.argv.pop(1)
     sys.path[0] = directory
-    import debugpy
-
+    debugpy = _module("debugpy")
     del sys.path[0]
     if directory not in sys.path:
         sys.path.append(directory)
-    version: str = cast(Any, debugpy).__version__
-    if _is_too_old(version):
-        sys.stderr.write(version)
+    if _is_too_old(debugpy.__version__):
+        sys.stderr.write(debugpy.__version__)
         sys.exit(TOO_OLD)
     _switch_nagle_off()
     _detach_when_client_leaves()
@@ -42,31 +41,31 @@ def main() -> None:
 
 
 def _is_too_old(version: str) -> bool:
-    parts = cast("list[str]", version.split("+")[0].split(".")[:3])
+    parts = version.split("+")[0].split(".")[:3]
     numbers = tuple(int(part) for part in parts if part.isdigit())
     # A build from a checkout calls itself "0+unknown"; whoever uses one knows what it is.
     return numbers != (0,) and numbers < MINIMUM
 
 
 def _switch_nagle_off() -> None:
-    from debugpy.common import messaging
-
-    original: Any = messaging.JsonIOStream.from_socket.__func__  # pyright: ignore
+    stream = _module("debugpy.common.messaging").JsonIOStream
+    original = stream.from_socket.__func__
 
     def from_socket(cls: Any, sock: Any, name: Any = None) -> Any:
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return original(cls, sock, name)
 
-    messaging.JsonIOStream.from_socket = classmethod(from_socket)  # pyright: ignore
+    stream.from_socket = classmethod(from_socket)
 
 
 def _detach_when_client_leaves() -> None:
-    from debugpy.adapter import clients, servers, sessions
-
-    finalize: Any = sessions.Session.finalize
-    client_disconnect: Any = clients.Client.disconnect
-    stop_serving: Any = servers.stop_serving
+    clients = _module("debugpy.adapter.clients")
+    servers = _module("debugpy.adapter.servers")
+    sessions = _module("debugpy.adapter.sessions")
+    finalize = sessions.Session.finalize
+    client_disconnect = clients.Client.disconnect
+    stop_serving = servers.stop_serving
     detached: list[Any] = []
 
     def finalize_or_detach(self: Any, why: str, terminate_debuggee: bool | None = None) -> None:
@@ -102,12 +101,15 @@ def _detach(session: Any) -> None:
         try:
             server.channel.request("disconnect", {"terminateDebuggee": False})
         except Exception as problem:  # the program may end at this very moment
-            from debugpy.common import log
-
-            log.info("Detaching: {0}", problem)
+            _module("debugpy.common.log").info("Detaching: {0}", problem)
         server.detach_from_session()
     if session.client and session.client.is_connected:
         session.client.channel.send_event("terminated")
+
+
+def _module(name: str) -> Any:
+    """Import a module of debugpy, whose types are not published."""
+    return importlib.import_module(name)
 
 
 if __name__ == "__main__":
