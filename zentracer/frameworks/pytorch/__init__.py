@@ -1,0 +1,87 @@
+"""PyTorch: tensor exceptions for programs that import torch.
+
+RUNS IN the training process, loaded once the user has imported torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Callable
+
+from zentracer.frameworks.base import ArmedFilter, Framework, Host
+from zentracer.frameworks.pytorch.frames import forget_known_code
+from zentracer.frameworks.pytorch.hooks import Hooks
+from zentracer.frameworks.pytorch.mode import uninstall
+from zentracer.frameworks.pytorch.watch import Watch
+from zentracer.wire.filters import NONFINITE
+
+
+def create(host: Host) -> Framework:
+    """Return the framework for ``host``."""
+    return PyTorch(host)
+
+
+class PyTorch(Framework):
+    """Arms and disarms the watch. May be called on any thread."""
+
+    name = "pytorch"
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._watch: Watch | None = None
+        self._hooks: Hooks | None = None
+        self._lock = threading.Lock()
+
+    def arm(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
+        """Watch for exactly these exceptions; an empty tuple removes every hook."""
+        wanted = tuple(armed for armed in filters if armed.filter == NONFINITE.id)
+        with self._lock:
+            if not wanted:
+                self._disarm()
+            elif self._watch is not None:
+                self._watch.filters, self._watch.precise = wanted, precise
+            else:
+                forget_known_code()
+                self._watch = Watch(self._host, wanted, precise=precise)
+                self._hooks = Hooks(self._watch)
+                self._hooks.add()
+                _on_main_thread(self._enter)
+
+    def disarm(self) -> None:
+        """Remove every hook."""
+        with self._lock:
+            self._disarm()
+
+    def _disarm(self) -> None:
+        if self._watch is None or self._hooks is None:
+            return
+        self._hooks.remove()
+        self._watch.close()
+        self._watch = self._hooks = None
+        _on_main_thread(uninstall)
+
+    def _enter(self) -> None:
+        watch = self._watch
+        if watch is not None:
+            watch.enter_thread()
+
+
+_PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_waiting: list[Callable[[], None]] = []
+
+
+@_PENDING
+def _run_waiting(_: object) -> int:
+    while _waiting:
+        _waiting.pop(0)()
+    return 0
+
+
+def _on_main_thread(action: Callable[[], None]) -> None:
+    """Run ``action`` on the main thread: now, or between two of its bytecodes."""
+    if threading.current_thread() is threading.main_thread():
+        action()
+        return
+    _waiting.append(action)
+    ctypes.pythonapi.Py_AddPendingCall(_run_waiting, None)

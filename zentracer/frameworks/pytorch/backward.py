@@ -1,0 +1,255 @@
+"""Watches backward: which node of the graph makes the first non-finite gradient.
+
+RUNS IN the training process. The graph is walked once when backward starts; the nodes that can
+make NaN out of finite numbers get a hook for that one run. Nothing else of the graph is touched
+and nothing is kept alive.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from zentracer.control.source import Place, place_of
+from zentracer.frameworks.pytorch import naming
+from zentracer.frameworks.pytorch.finite import counts, readable_tensor
+from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.mode import installed
+from zentracer.frameworks.pytorch.report import Finding
+from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
+from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.watch import Watch
+
+# Backward of these moves, selects, masks or adds gradients: finite in, finite out.
+_HARMLESS = frozenset(
+    """
+    AccumulateGrad Add Alias AsStrided Cat Clone Clamp ClampMax ClampMin Copy CopySlices Detach
+    Diagonal Embedding Expand Fill Flip Gather Identity Index IndexSelect LeakyRelu Hardtanh Lift
+    MaskedFill MaskedSelect MaxPool1D MaxPool2DWithIndices MaxPool3DWithIndices Max Maximum Mean
+    Min Minimum Narrow NativeDropout Neg Permute ConstantPadNd ReflectionPad Relu Repeat Reshape
+    ReshapeAlias Roll Rsub Scatter ScatterAdd Select Slice Split SplitWithSizes Squeeze Stack Sub
+    Sum SwapAxes T Threshold ToCopy Transpose Tril Triu Unbind Unfold UnsafeSplit UnsafeView
+    Unsqueeze View Where Zero
+    """.split()
+)
+_harmless: dict[str, bool] = {}
+
+
+def _is_harmless(name: str) -> bool:
+    known = _harmless.get(name)
+    if known is None:
+        known = _harmless[name] = name.split("Backward")[0] in _HARMLESS
+    return known
+
+
+class Run:
+    """One call of the engine."""
+
+    def __init__(self, watch: Watch, roots: tuple[Any, ...], precise: bool) -> None:
+        self.watch = watch
+        self.precise = precise
+        self.nodes: list[Any] = []
+        self.hooked: set[Any] = set()
+        self.handles: list[Any] = []
+        self.pending: Finding | None = None
+        """Found on a thread of the engine, which has no user frame to stop in."""
+        self.done = False
+        self._walk(roots)
+
+    def _walk(self, roots: tuple[Any, ...]) -> None:
+        stack = [node for node in map(_node_of, roots) if node is not None]
+        seen = set(stack)
+        while stack:
+            node = stack.pop()
+            self.nodes.append(node)
+            next_nodes = [edge[0] for edge in node.next_functions if edge[0] is not None]
+            if self.precise or not _is_harmless(node.name()):
+                self.hooked.add(node)
+                hook = functools.partial(self._after, len(self.nodes) - 1)
+                self.handles.append(node.register_hook(hook))
+            for following in next_nodes:
+                if following not in seen:
+                    seen.add(following)
+                    stack.append(following)
+
+    def close(self) -> None:
+        """Remove all hooks and forget the graph."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+        self.nodes.clear()
+        self.hooked.clear()
+
+    def _after(self, index: int, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
+        """Look at the gradients that a node made (its grad_inputs) from those it was given."""
+        if self.done:
+            return
+        watch = self.watch
+        suspicious = watch.anyone().suspicious
+        for grad in grad_inputs:
+            if grad is None:
+                continue
+            if not grad.is_cpu or watch.defer_cpu:
+                given = [g for g in grad_outputs if g is not None]
+                watch.deferred.add(grad, given, self.site(index), "backward")
+            elif suspicious(grad):
+                self._look(index, grad, grad_outputs)
+                return
+
+    def _look(self, index: int, grad: Tensor, grad_outputs: tuple[Any, ...]) -> None:
+        watch = self.watch
+        try:
+            with torch.no_grad(), torch._C.DisableTorchFunction():
+                readable = readable_tensor(grad)
+                nan, inf = counts(readable) if readable is not None else (0, 0)
+                if not nan and not inf:
+                    return
+                self.done = True
+                if watch.polluted or watch.scaler_takes_care():
+                    return
+                finding = self._finding(index, grad, nan, inf, grad_outputs)
+        except Exception as error:  # ours to report, never the training's to die from
+            watch.host.notice(f"ZenTracer could not examine a gradient: {error!r}")
+            return
+        frame = user_frame(sys._getframe(1))
+        if frame is None:
+            self.pending = finding
+        else:
+            finding.source = place_of(frame.f_code, frame.f_lasti, "backward")
+            watch.stop(finding, frame)
+
+    def _finding(
+        self, index: int, grad: Tensor, nan: int, inf: int, grad_outputs: tuple[Any, ...]
+    ) -> Finding:
+        node = self.nodes[index]
+        given = [g for g in grad_outputs if isinstance(g, Tensor)]
+        came_in = any(any(counts(g)) for g in map(readable_tensor, given) if g is not None)
+        note = None
+        if came_in:
+            maker = self._unhooked_parent(node)
+            note = f"the gradient was already non-finite when it reached {node.name()}."
+            node = maker or node
+        site = self._site_of(node)
+        place = place_of(site.code, site.lasti, site.op) if site else None
+        name = node.name().split("::")[-1]
+        module = naming.module_of(node, site)
+        saved = naming.saved_tensors(node)
+        scene = Scene(
+            name, "backward", place or Place(naming.nowhere(), None, None), tuple(x for _, x in saved),
+            (), {}, grad, module,
+        )  # fmt: skip
+        if site is None:
+            note = note or "the forward line that made this node was not seen."
+        elif site.compiled:
+            note = "it was made inside a compiled region; the line is the call that entered it."
+        return Finding(
+            op=name,
+            phase="backward",
+            tensor=grad.detach(),
+            nan=nan,
+            inf=inf,
+            source=scene.place,
+            origin=scene.place,
+            subject=f"gradient made by {name}" + (f" in {module}" if module else ""),
+            module=module,
+            inputs=(*saved, *(("incoming gradient", g.detach()) for g in given)),
+            suggestions=suggestions_for(scene),
+            finite_before=_finite_before(name, saved, came_in),
+            note=note,
+        )
+
+    def _unhooked_parent(self, node: Any) -> Any:
+        """Return the node nearer to the loss that fed ``node`` and was taken for harmless."""
+        for parent in self.nodes:
+            if parent not in self.hooked and any(e[0] is node for e in parent.next_functions):
+                return parent
+        return None
+
+    def site(self, index: int) -> Site | None:
+        """Return where the node at ``index`` was made."""
+        return self._site_of(self.nodes[index])
+
+    def _site_of(self, node: Any) -> Site | None:
+        """Return where ``node`` was made: noted on it or on the node that uses it, or by number."""
+        marked = self._marked(node)
+        if marked is not None:
+            return marked
+        main = self.watch.main
+        return main.trail.find(node._sequence_nr()) if main is not None else None
+
+    def _marked(self, node: Any) -> Site | None:
+        """Return the site noted on ``node`` or inherited inside one composite operation."""
+        for _ in range(32):
+            site = node.metadata.get(METADATA_KEY)
+            if site is not None:
+                return site
+            parents = [p for p in self.nodes if any(e[0] is node for e in p.next_functions)]
+            if not parents or self.watch.only_one_thread():
+                return None
+            node = parents[0]
+        return None
+
+
+def run_backward(
+    watch: Watch, engine: Any, roots: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call the engine with the watcher on this thread's stack and hooks on the graph."""
+    watcher = watch.enter_thread() if installed() is None else None
+    depth = getattr(watch.local, "in_backward", 0)
+    watch.local.in_backward = depth + 1
+    watch.backward_depth += 1
+    run: Run | None = None
+    try:
+        run = _prepare(watch, roots)
+        result = engine.run_backward(roots, *args, **kwargs)
+    finally:
+        watch.backward_depth -= 1
+        watch.local.in_backward = depth
+        if run is not None:
+            run.close()
+        if watcher is not None:
+            watch.step_aside()
+    frame = user_frame(sys._getframe(1))
+    if run is not None and run.pending is not None and frame is not None:
+        run.pending.source = place_of(frame.f_code, frame.f_lasti, "backward")
+        watch.stop(run.pending, frame)
+    return result
+
+
+def _prepare(watch: Watch, roots: tuple[Any, ...]) -> Run | None:
+    if not watch.filters:
+        return None
+    watch.wake()
+    try:
+        watch.look_at_roots(roots, user_frame(sys._getframe(1)))
+        return Run(watch, roots, watch.precise)
+    except Exception as error:  # ours to report; backward goes on unwatched
+        watch.host.notice(f"ZenTracer could not watch this backward pass: {error!r}")
+        return None
+
+
+def _node_of(root: Any) -> Any:
+    if isinstance(root, Tensor):
+        return root.grad_fn
+    return getattr(root, "node", None)  # a GradientEdge
+
+
+def _finite_before(
+    name: str, saved: tuple[tuple[str | None, Tensor], ...], came_in: bool
+) -> str:
+    if came_in:
+        return "The forward values were finite."
+    bad = [label for label, x in saved if any(counts(x))]
+    if bad:
+        return (
+            f"The incoming gradient was finite; what {name} saved in forward "
+            f"({', '.join(filter(None, bad))}) already held non-finite values."
+        )
+    return "The forward values and the incoming gradient were finite."
+

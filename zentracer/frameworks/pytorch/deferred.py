@@ -1,0 +1,111 @@
+"""Checks on an accelerator, without waiting for it at each operation.
+
+RUNS IN the training process. Each checked result adds one number that stays on the device; they
+are read together once a step, before the optimiser changes the weights.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Iterable
+
+import torch
+from torch import Tensor
+
+from zentracer.control.source import place_of
+from zentracer.frameworks.pytorch.finite import FLOATING
+from zentracer.frameworks.pytorch.report import Finding
+from zentracer.frameworks.pytorch.trail import Site
+
+if TYPE_CHECKING:
+    import types
+
+    from zentracer.frameworks.pytorch.watch import Watch
+
+_LIMIT = 20_000
+_NOTE = (
+    "results on {device} are read once a step, so the program stands at the end of the step. Set "
+    '"precise": true to stop on the line itself.'
+)
+
+
+class Deferred:
+    """The pending checks of one process."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._results: list[Tensor] = []
+        self._inputs: list[Tensor] = []
+        self._about: list[tuple[Site, str, weakref.ref[Tensor]]] = []
+        self.dropped = 0
+
+    def add(
+        self, x: Tensor, inputs: Iterable[Tensor], site: Site | None, phase: str = "forward"
+    ) -> None:
+        """Queue a check of ``x``, made at ``site`` from ``inputs``."""
+        if site is None or x.dtype not in FLOATING or x.layout is not torch.strided:
+            return
+        if x.is_cuda and torch.cuda.is_current_stream_capturing():
+            return
+        if len(self._results) >= _LIMIT:
+            self.dropped += 1
+            return
+        with torch.no_grad():
+            before = [_total(y) for y in inputs if y.device == x.device and y.dtype in FLOATING]
+            self._results.append(_total(x))
+            self._inputs.append(sum(before[1:], before[0]) if before else x.new_zeros(()).float())
+        self._about.append((site, phase, weakref.ref(x)))
+
+    def flush(self, frame: types.FrameType | None) -> None:
+        """Read all pending checks, in one transfer a device, and stop for the first bad one."""
+        results, inputs, about = self._results, self._inputs, self._about
+        self._results, self._inputs, self._about = [], [], []
+        if not results or frame is None or self._watch.polluted:
+            return
+        index = _first_made(results, inputs)
+        if index is None:
+            return
+        site, phase, reference = about[index]
+        tensor = reference()
+        if tensor is not None and bool(tensor.isfinite().all()):
+            return  # the sum overflowed, the values did not
+        self._watch.stop(self._finding(site, phase, tensor, results[index], frame), frame)
+
+    def _finding(
+        self, site: Site, phase: str, tensor: Tensor | None, total: Tensor, frame: types.FrameType
+    ) -> Finding:
+        nan = int(tensor.isnan().sum()) if tensor is not None else int(total.isnan())
+        inf = int(tensor.isinf().sum()) if tensor is not None else int(total.isinf())
+        return Finding(
+            op=site.op,
+            phase=phase,
+            tensor=tensor.detach().cpu() if tensor is not None else None,
+            nan=nan,
+            inf=inf,
+            source=place_of(frame.f_code, frame.f_lasti),
+            origin=place_of(site.code, site.lasti, site.op),
+            subject=f"output of {site.op}",
+            finite_before="Every operation that was checked earlier in this step was finite.",
+            note=_NOTE.format(device=total.device),
+        )
+
+
+def _total(x: Tensor) -> Tensor:
+    """Return one float32 number on the device of ``x`` that is not finite if an element is not."""
+    x = x.detach()
+    return x.abs().sum().float() if x.is_complex() else x.sum(dtype=torch.float32)
+
+
+def _first_made(results: list[Tensor], inputs: list[Tensor]) -> int | None:
+    """Return the index of the first operation that made NaN or Inf out of something better."""
+    found: list[int] = []
+    for device in {x.device for x in results}:
+        indices = [i for i, x in enumerate(results) if x.device == device]
+        rows = torch.stack([torch.stack([results[i], inputs[i]]) for i in indices]).cpu().tolist()
+        for index, (out, before) in zip(indices, rows):
+            made_nan = out != out and before == before
+            made_inf = out - out != 0 and before - before == 0
+            if made_nan or made_inf:
+                found.append(index)
+                break
+    return min(found, default=None)

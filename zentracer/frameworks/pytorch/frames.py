@@ -1,0 +1,49 @@
+"""From a torch call to the user's frame that made it.
+
+RUNS IN the training process, on the hot path: one dictionary look-up per frame on the way.
+"""
+
+from __future__ import annotations
+
+import types
+
+from zentracer.control.pydevd.usercode import is_user_code
+
+_known: dict[int, tuple[bool, types.CodeType]] = {}
+"""By identity: hashing a code object costs more than the rest of the walk, and equal code may come
+from different files. The entry keeps its code alive, so that an identity is not reused."""
+_MAX_KNOWN = 100_000
+
+
+def user_frame(frame: types.FrameType | None) -> types.FrameType | None:
+    """Return the nearest frame, from ``frame`` outwards, that runs the user's code."""
+    while frame is not None:
+        known = _known.get(id(frame.f_code)) or _classify(frame.f_code)
+        if known[0]:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def user_frames(frame: types.FrameType | None, limit: int = 64) -> list[types.FrameType]:
+    """Return the user's frames from ``frame`` outwards, innermost first."""
+    found: list[types.FrameType] = []
+    while len(found) < limit:
+        frame = user_frame(frame)
+        if frame is None:
+            break
+        found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def forget_known_code() -> None:
+    """Drop what is cached; the debugger's rules may have changed."""
+    _known.clear()
+
+
+def _classify(code: types.CodeType) -> tuple[bool, types.CodeType]:
+    if len(_known) >= _MAX_KNOWN:
+        _known.clear()
+    known = _known[id(code)] = (is_user_code(code), code)
+    return known

@@ -1,0 +1,203 @@
+"""Where the armed state touches torch, and how each touch is undone.
+
+RUNS IN the training process. Each hook says why it is needed; ``Hooks.remove`` leaves no trace.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+from torch.autograd.variable import Variable
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from zentracer.frameworks.pytorch.backward import run_backward
+from zentracer.frameworks.pytorch.compiled import call_compiled
+from zentracer.frameworks.pytorch.mode import Watcher, installed
+from zentracer.frameworks.pytorch.update import Updates
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.watch import Watch
+
+_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, type(None))
+
+
+class Hooks:
+    """All hooks of one armed state."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._handles: list[Any] = []
+
+    def add(self) -> None:
+        """Install every hook."""
+        self._watch_backward()
+        self._watch_updates()
+        self._watch_threads()
+        self._watch_gradient_scaler()
+        self._keep_fast_paths()
+        self._watch_scripted()
+        self._watch_compiled()
+
+    def remove(self) -> None:
+        """Take every hook out, unless somebody has replaced it since."""
+        for handle in self._handles:
+            handle.remove()
+        for owner, name, original, ours in reversed(self._replaced):
+            if owner.__dict__.get(name) is ours:
+                if original is _INHERITED:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, original)
+        self._handles.clear()
+        self._replaced.clear()
+
+    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        own = owner.__dict__.get(name, _INHERITED)
+        ours = make(getattr(owner, name))
+        setattr(owner, name, ours)
+        self._replaced.append((owner, name, own, ours))
+
+    def _watch_backward(self) -> None:
+        """Every backward pass of Python goes through this one attribute."""
+        self._replace(Variable, "_execution_engine", lambda engine: _Engine(engine, self._watch))
+
+    def _watch_updates(self) -> None:
+        updates = Updates(self._watch)
+        self._handles += [
+            register_optimizer_step_pre_hook(updates.before),
+            register_optimizer_step_post_hook(updates.after),
+        ]
+
+    def _watch_threads(self) -> None:
+        """Modes belong to a thread: a new thread has to enter ours when it starts."""
+        watch = self._watch
+
+        def make(original: Callable[[threading.Thread], None]) -> Callable[..., None]:
+            @functools.wraps(original)
+            def _bootstrap_inner(thread: threading.Thread) -> None:
+                if watch.filters and not getattr(thread, "is_pydev_daemon_thread", False):
+                    watch.enter_thread()
+                try:
+                    original(thread)
+                finally:
+                    watch.watchers.pop(threading.get_ident(), None)
+
+            return _bootstrap_inner
+
+        self._replace(threading.Thread, "_bootstrap_inner", make)
+
+    def _watch_gradient_scaler(self) -> None:
+        """With a scaler, overflowing gradients are expected: it skips the step."""
+        from torch.amp.grad_scaler import GradScaler
+
+        watch = self._watch
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def scale(scaler: Any, outputs: Any) -> Any:
+                watch.scaler = weakref.ref(scaler) if scaler.is_enabled() else None
+                return original(scaler, outputs)
+
+            return scale
+
+        self._replace(GradScaler, "scale", make)
+
+    def _keep_fast_paths(self) -> None:
+        """``nn.MultiheadAttention`` leaves its fused path when it sees any mode.
+
+        That would change results in evaluation, so our mode does not count there.
+        """
+
+        def make(original: Callable[..., bool]) -> Callable[..., bool]:
+            @functools.wraps(original)
+            def has_torch_function(relevant_args: Any) -> bool:
+                if torch.compiler.is_dynamo_compiling() or not _only_ours():
+                    return original(relevant_args)
+                return any(type(x) not in _PLAIN_TYPES and _overrides(x) for x in relevant_args)
+
+            return has_torch_function
+
+        self._replace(torch.overrides, "has_torch_function", make)
+
+    def _watch_scripted(self) -> None:
+        """TorchScript runs without torch calls from Python; its result is checked at the call."""
+        for cls in (torch._C.ScriptFunction, torch._C.ScriptMethod):
+            self._replace(cls, "__call__", lambda original: call_compiled(self._watch, original))
+
+    def _watch_compiled(self) -> None:
+        """Compiled code is entered without our mode: dynamo would trace it."""
+        loaded = sys.modules.get("torch._dynamo.eval_frame")
+        if loaded is not None:
+            self._wrap_compiled_calls(loaded)
+            return
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def compile(*args: Any, **kwargs: Any) -> Any:
+                import torch._dynamo.eval_frame as eval_frame
+
+                if self._watch.filters:
+                    self._wrap_compiled_calls(eval_frame)
+                return original(*args, **kwargs)
+
+            return compile
+
+        self._replace(torch, "compile", make)
+
+    def _wrap_compiled_calls(self, eval_frame: Any) -> None:
+        context = eval_frame._TorchDynamoContext
+        if any(owner is context for owner, *_ in self._replaced):
+            return
+        watch = self._watch
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def __call__(self: Any, fn: Any) -> Any:
+                result = original(self, fn)
+                if type(result) is not type(make) or result is fn:
+                    return result  # a module; its forward came through here as a function
+                return call_compiled(watch, result)
+
+            return __call__
+
+        self._replace(context, "__call__", make)
+
+
+class _Engine:
+    """Stands in for the autograd engine; everything but backward is the engine's own."""
+
+    def __init__(self, engine: Any, watch: Watch) -> None:
+        self._engine = engine
+        self._watch = watch
+
+    def run_backward(self, roots: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run backward, watched."""
+        return run_backward(self._watch, self._engine, roots, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
+class _Inherited:
+    """Marks an attribute that its class did not define itself."""
+
+
+_INHERITED = _Inherited()
+
+
+def _only_ours() -> bool:
+    return torch._C._len_torch_function_stack() == 1 and isinstance(installed(), Watcher)
+
+
+def _overrides(x: Any) -> bool:
+    method = getattr(type(x), "__torch_function__", None)
+    return method is not None and method is not torch._C._disabled_torch_function_impl

@@ -1,0 +1,184 @@
+"""Watches every torch call made from Python on one thread.
+
+RUNS IN the training process, inside each torch call of the user while a tensor exception is
+armed. It calls the function exactly as asked and returns its result untouched.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from zentracer.frameworks.pytorch.finite import (
+    FLOATING,
+    PLAIN,
+    looks_finite,
+    readable_tensor,
+    tensors_in,
+)
+from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.plans import CHECK, FOLLOW, IGNORE, Plan, plan_for
+from zentracer.frameworks.pytorch.trail import Site, Trail, mark_nodes, sequence_number
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.watch import Watch
+
+_get_frame = sys._getframe
+_ident = threading.get_ident
+_APPLY_CODE = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_VALUELESS = (int, float, str, bool, type(None))
+
+
+class Watcher(TorchFunctionMode):
+    """The mode of one thread. Sits at the bottom of the thread's stack, below the user's modes."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.trail = Trail()
+        self.ident = _ident()
+        self.asleep = 0
+        """Above zero inside library optimisers, whose result is checked as a whole."""
+        self.seen = sequence_number()
+        """Number of the next autograd node when this watcher last looked."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        """Run ``func`` and look at what it made."""
+        if kwargs is None:
+            kwargs = {}
+        if self.asleep:
+            return func(*args, **kwargs)
+        plan = plan_for(func)
+        kind = plan.kind
+        if kind == IGNORE:
+            return func(*args, **kwargs)
+        if kind == FOLLOW and self.watch.precise:
+            kind = CHECK
+        before = sequence_number()
+        mine = _ident() == self.ident  # not on the threads of the autograd engine
+        if mine and before != self.seen:
+            self._note_unseen(before, plan, _get_frame(1))
+        was_bad = False
+        if kind == CHECK and plan.in_place and args:
+            was_bad = self.suspicious(args[0])
+            before = sequence_number()
+        out = func(*args, **kwargs)
+        after = sequence_number()
+        if after != before:
+            self._note(before, after, plan, out, _get_frame(1), mine)
+        if kind == CHECK and self._any_suspicious(out, plan, args, kwargs, _get_frame(1)):
+            self.watch.inspect(self, plan, func, args, kwargs, out, was_bad, _get_frame(1))
+        if mine:
+            self.seen = sequence_number()
+        return out
+
+    def suspicious(self, x: Any) -> bool:
+        """Return whether ``x`` may hold NaN or Inf. Never raises, never waits for a device."""
+        if type(x) in PLAIN:
+            if x.dtype not in FLOATING or not x.is_cpu:
+                return False
+            if not _dispatch_modes():
+                try:
+                    return not looks_finite(x)
+                except RuntimeError:  # functorch wrappers, nested and some sparse tensors
+                    return suspicious_slow(x)
+        return suspicious_slow(x)
+
+    def site_of(self, frame: types.FrameType | None, plan: Plan) -> Site | None:
+        """Return the user's position from which ``plan`` was called."""
+        frame = user_frame(frame)
+        return None if frame is None else Site(frame.f_code, frame.f_lasti, plan.name)
+
+    def _any_suspicious(
+        self, out: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any],
+        frame: types.FrameType,
+    ) -> bool:  # fmt: skip
+        kind = type(out)
+        if kind in _VALUELESS:
+            return False
+        outs = (out,) if kind is torch.Tensor else list(tensors_in(out))
+        bad = False
+        for x in outs:
+            if type(x) in PLAIN and (not x.is_cpu or self.watch.defer_cpu) and not x.is_meta:
+                inputs = tensors_in([args[1:] if plan.in_place else args, kwargs])
+                self.watch.deferred.add(x, inputs, self.site_of(frame, plan))
+            elif self.suspicious(x):
+                bad = True
+        return bad
+
+    def _note(
+        self, before: int, after: int, plan: Plan, out: Any, frame: types.FrameType, mine: bool
+    ) -> None:  # fmt: skip
+        site = self.site_of(frame, plan)
+        if site is None:
+            return
+        if mine and self.watch.main is self:
+            self.trail.note(before, after, site)
+        else:
+            mark_nodes(tensors_in(out), site)
+
+    def _note_unseen(self, before: int, plan: Plan, frame: types.FrameType) -> None:
+        """Nodes were made outside any torch call: a custom Function's own, or a C++ extension's."""
+        start, self.seen = self.seen, before
+        if before < start:
+            return
+        outer: types.FrameType | None = frame
+        while outer is not None and outer.f_code is not _APPLY_CODE:
+            outer = outer.f_back
+        name = plan.name
+        if outer is not None:
+            name, outer = "Function.apply", outer.f_back
+        user = user_frame(outer or frame)
+        if user is not None:
+            self.trail.note(start, before, Site(user.f_code, user.f_lasti, name))
+
+
+def suspicious_slow(x: Any) -> bool:
+    """Return whether ``x`` of an unusual type may hold NaN or Inf."""
+    if not isinstance(x, torch.Tensor):
+        return False
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    try:
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            plain = readable_tensor(x)
+            return plain is not None and not looks_finite(plain)
+    except Exception:  # a tensor subclass may raise anything; then its values are not ours to read
+        return False
+
+
+def install(watcher: Watcher) -> None:
+    """Put ``watcher`` at the bottom of this thread's stack of modes."""
+    _rebuild([watcher, *_stack(without=Watcher)])
+
+
+def uninstall() -> None:
+    """Take the watcher off this thread's stack of modes."""
+    _rebuild(_stack(without=Watcher))
+
+
+def installed() -> Watcher | None:
+    """Return the watcher of this thread if it is on the stack right now."""
+    for index in range(torch._C._len_torch_function_stack()):
+        mode = torch._C._get_function_stack_at(index)
+        if isinstance(mode, Watcher):
+            return mode
+    return None
+
+
+def _stack(without: type) -> list[Any]:
+    length = torch._C._len_torch_function_stack()
+    modes = [torch._C._get_function_stack_at(index) for index in range(length)]
+    return [mode for mode in modes if not isinstance(mode, without)]
+
+
+def _rebuild(modes: list[Any]) -> None:
+    while torch._C._len_torch_function_stack():
+        torch._C._pop_torch_function_stack()
+    for mode in modes:
+        torch._C._push_on_torch_function_stack(mode)

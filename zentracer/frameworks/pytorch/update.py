@@ -1,0 +1,123 @@
+"""Watches parameter updates: the optimiser's step as a whole.
+
+RUNS IN the training process, in torch's own hooks around ``Optimizer.step``.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from zentracer.control.pydevd.usercode import is_user_code
+from zentracer.control.source import place_of
+from zentracer.frameworks.pytorch.finite import counts, readable_tensor
+from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.modules import owner_of, root_modules
+from zentracer.frameworks.pytorch.report import Finding
+from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.watch import Watch
+
+
+class Updates:
+    """The hooks of one armed state."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._steps: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    def before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Read the deferred checks; let a library optimiser work unwatched."""
+        watch = self._watch
+        watch.deferred.flush(user_frame(sys._getframe(1)))
+        watcher = getattr(watch.local, "watcher", None)
+        closure = any(map(callable, (*args[1:], *kwargs.values())))
+        if watcher is not None and not closure and not watch.precise:
+            watcher.asleep = int(not _is_users(optimizer))
+
+    def after(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Check the parameters; stop if the step made one of them non-finite."""
+        watch = self._watch
+        watch.wake()
+        watch.skipped = 0
+        frame = user_frame(sys._getframe(1))
+        try:
+            with torch.no_grad(), torch._C.DisableTorchFunction():
+                finding = self._look(optimizer, frame) if frame is not None else None
+        except Exception as error:  # ours to report, never the training's to die from
+            watch.host.notice(f"ZenTracer could not examine an update: {error!r}")
+            finding = None
+        if finding is not None and frame is not None:
+            watch.stop(finding, frame)
+        self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
+        watch.step = max(self._steps.values())
+
+    def _look(self, optimizer: Any, frame: types.FrameType) -> Finding | None:
+        watch = self._watch
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        bad = _first_bad(parameters)
+        if bad is None:
+            watch.polluted = False
+            return None
+        if watch.polluted:
+            return None
+        index, nan, inf = bad
+        parameter = parameters[index]
+        owner = owner_of(parameter, root_modules())
+        name = owner.name if owner is not None else f"number {index}"
+        gradient = readable_tensor(parameter.grad) if parameter.grad is not None else None
+        gradient_bad = gradient is not None and any(counts(gradient))
+        place = place_of(frame.f_code, frame.f_lasti, "step")
+        op = f"{type(optimizer).__name__}.step"
+        inputs = [(f"{name}.grad", parameter.grad)] if parameter.grad is not None else []
+        state = optimizer.state.get(parameter, {})
+        inputs += [(str(k), v) for k, v in state.items() if isinstance(v, Tensor) and v.dim()]
+        value = readable_tensor(parameter)
+        scene = Scene(
+            op, "update", place, tuple(x for _, x in inputs[:1]), (), {}, value, name, optimizer
+        )
+        return Finding(
+            op=op,
+            phase="update",
+            tensor=value.detach() if value is not None else None,
+            nan=nan,
+            inf=inf,
+            source=place,
+            origin=place,
+            subject=f"parameter {name}",
+            module=(owner.module_name or type(owner.module).__name__) if owner else None,
+            inputs=tuple((label, x.detach()) for label, x in inputs),
+            suggestions=suggestions_for(scene),
+            finite_before=None if gradient_bad else "The gradients were finite before the step.",
+            note="the gradient was non-finite before the step." if gradient_bad else None,
+        )
+
+
+def _first_bad(parameters: list[Tensor]) -> tuple[int, int, int] | None:
+    """Return (index, NaN count, Inf count) of the first parameter that is not finite."""
+    readable = [(i, readable_tensor(p)) for i, p in enumerate(parameters)]
+    plain = [(i, p.detach()) for i, p in readable if p is not None]
+    wide = [p for _, p in plain if p.dtype is torch.float32]
+    others = [p for _, p in plain if p.dtype is not torch.float32]
+    totals = torch._foreach_norm(wide) if wide else []
+    totals = [*totals, *(p.abs().sum(dtype=torch.float32) for p in others)]
+    if not totals or bool(torch.stack([t.float() for t in totals]).sum().isfinite()):
+        return None
+    for index, parameter in plain:
+        nan, inf = counts(parameter)
+        if nan or inf:
+            return index, nan, inf
+    return None
+
+
+def _is_users(optimizer: Any) -> bool:
+    """Tell whether the optimiser's step is the user's own code, to be watched line by line."""
+    step = type(optimizer).step
+    code = getattr(getattr(step, "__wrapped__", step), "__code__", None)
+    return code is not None and is_user_code(code)

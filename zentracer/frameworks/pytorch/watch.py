@@ -1,0 +1,276 @@
+"""The armed state of ``zentracer.nonfinite`` in one process.
+
+RUNS IN the training process. Owns the hooks, decides what is a finding and stops.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+import weakref
+from typing import Any
+
+import torch
+
+from zentracer.control import guards
+from zentracer.control.source import Place, place_of
+from zentracer.frameworks.base import ArmedFilter, Host
+from zentracer.frameworks.pytorch import origin, report
+from zentracer.frameworks.pytorch.deferred import Deferred
+from zentracer.frameworks.pytorch.explain import inner_operation
+from zentracer.frameworks.pytorch.finite import counts, readable_tensor
+from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.judge import Verdict, judge
+from zentracer.frameworks.pytorch.mode import Watcher, install, uninstall
+from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
+from zentracer.frameworks.pytorch.plans import Plan
+from zentracer.frameworks.pytorch.report import Finding, hit_of
+from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
+from zentracer.frameworks.pytorch.trail import Trail
+from zentracer.frameworks.pytorch.values import hit_values
+
+_MAX_SKIPPED = 25
+# A scaler starts at 2**16 and halves: after 25 skipped steps in a row it is below 2**-9, and the
+# overflow does not come from the scale.
+
+
+class Watch:
+    """What is armed, and what happened so far."""
+
+    def __init__(
+        self, host: Host, filters: tuple[ArmedFilter, ...], *, precise: bool, defer_cpu: bool = False
+    ) -> None:
+        self.host = host
+        self.filters = filters
+        self.precise = precise
+        self.defer_cpu = defer_cpu
+        """Treat CPU tensors as if they were on an accelerator (to test those paths)."""
+        self.deferred = Deferred(self)
+        self.local = threading.local()
+        self.watchers: dict[int, Watcher] = {}
+        self.main: Watcher | None = None
+        self.polluted = False
+        """A reported value may still be about; what it spreads to is no new finding."""
+        self.step: int | None = None
+        """Optimiser steps completed, None before the first optimiser was seen."""
+        self.backward_depth = 0
+        self.scaler: weakref.ref[Any] | None = None
+        """The gradient scaler that scaled the last loss."""
+        self.skipped = 0
+        """Backward passes in a row whose overflow was left to the scaler."""
+
+    # -- threads ---------------------------------------------------------------------------
+
+    def enter_thread(self) -> Watcher:
+        """Start watching the calling thread."""
+        watcher = getattr(self.local, "watcher", None)
+        if watcher is None:
+            watcher = self.local.watcher = Watcher(self)
+            self.watchers[watcher.ident] = watcher
+            if self.main is None:
+                self.main = watcher
+        install(watcher)
+        return watcher
+
+    def leave_thread(self) -> None:
+        """Stop watching the calling thread."""
+        uninstall()
+        watcher = getattr(self.local, "watcher", None)
+        if watcher is not None:
+            self.watchers.pop(watcher.ident, None)
+            self.local.watcher = None
+
+    def step_aside(self) -> None:
+        """Take the watcher off this thread's stack; it will be back where it was taken from."""
+        uninstall()
+
+    def wake(self) -> None:
+        """Watch again after an optimiser step that ended with an exception."""
+        watcher = getattr(self.local, "watcher", None)
+        if watcher is not None:
+            watcher.asleep = 0
+
+    def anyone(self) -> Watcher:
+        """Return a watcher; checks of values do not depend on which."""
+        return self.main or self.enter_thread()
+
+    def only_one_thread(self) -> bool:
+        """Tell whether all nodes were made on the thread that owns the trail."""
+        return len(self.watchers) <= 1
+
+    def close(self) -> None:
+        """Make every watcher inert; those of other threads stay on their stacks."""
+        self.filters = ()
+        for watcher in list(self.watchers.values()):
+            watcher.asleep = 1
+            watcher.trail = Trail()
+
+    # -- mixed precision -------------------------------------------------------------------
+
+    def scaler_takes_care(self) -> bool:
+        """Tell whether a gradient scaler will skip this step; overflow is part of its search."""
+        scaler = self.scaler() if self.scaler is not None else None
+        if scaler is None:
+            return False
+        self.skipped += 1
+        return self.skipped < _MAX_SKIPPED
+
+    # -- findings --------------------------------------------------------------------------
+
+    def inspect(
+        self, watcher: Watcher, plan: Plan, func: Any, args: tuple[Any, ...],
+        kwargs: dict[str, Any], out: Any, was_bad: bool, frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        """Look closely at a result that failed the cheap check; stop if it is a finding."""
+        if not self.filters or getattr(self.local, "busy", False):
+            return
+        self.local.busy = True
+        try:
+            finding = self._forward_finding(plan, func, args, kwargs, out, was_bad, frame)
+            if finding is None:
+                return
+            hit_frame, finding = finding
+        except Exception as error:  # ours to report, never the training's to die from
+            self.host.notice(f"ZenTracer could not examine the result of {plan.name}: {error!r}")
+            return
+        finally:
+            self.local.busy = False
+        self.stop(finding, hit_frame)
+
+    def stop(self, finding: Finding, frame: types.FrameType) -> None:
+        """Stop ``frame`` for ``finding`` if an armed filter's condition holds."""
+        self.polluted = True
+        finding.step = self.step if self.step is not None else 0
+        finding.rank = self.host.rank
+        finding.frame = finding.frame or frame
+        ids = tuple(armed.id for armed in self.filters if self._wanted(armed, finding))
+        if ids:
+            self.host.stop(hit_of(finding, ids), frame)
+
+    def _wanted(self, armed: ArmedFilter, finding: Finding) -> bool:
+        if armed.condition is None:
+            return True
+        try:
+            return armed.condition.evaluate(hit_values(finding, armed.condition.names))
+        except Exception as error:  # whatever a user's condition may raise
+            self.host.notice(f"The condition could not be evaluated: {error}", armed.id)
+            return False
+
+    def _forward_finding(
+        self, plan: Plan, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        was_bad: bool, frame: types.FrameType,
+    ) -> tuple[types.FrameType, Finding] | None:  # fmt: skip
+        if is_evaluating() or frame.f_code.co_filename.endswith("grad_scaler.py"):
+            return None
+        with torch.no_grad(), torch._C.DisableTorchFunction():
+            verdict = judge(plan, args, kwargs, out, was_bad, self.polluted)
+            user = user_frame(frame)
+            if verdict is None or user is None:
+                return None
+            place = place_of(user.f_code, user.f_lasti, plan.name)
+            if verdict.came_in is not None:
+                return user, origin.came_in(self, plan, verdict, place, user, args)
+            if place.module and place.node and guards.is_guarded(
+                place.module, place.node, has_nan=bool(verdict.nan)
+            ):
+                return None
+            return user, self._made_here(plan, func, args, kwargs, verdict, place, user, frame)
+
+    def _made_here(
+        self, plan: Plan, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+        verdict: Verdict, place: Place, user: types.FrameType, frame: types.FrameType,
+    ) -> Finding:  # fmt: skip
+        modules = modules_on_stack(frame)
+        module = qualified_name(modules[0], modules[-1]) if modules else None
+        known = {}
+        if modules:
+            for name, parameter in modules[0].named_parameters(recurse=False):
+                known[id(parameter)] = f"{module}.{name}" if is_library(modules[0]) else name
+        inputs = report.named_inputs(place, args, verdict.inputs, known)
+        in_library = bool(modules) and is_library(modules[0])
+        inner = inner_operation(func, plan, args, kwargs) if not verdict.bad_inputs else None
+        scene = Scene(
+            inner or plan.name, self.phase(plan, modules), place, tuple(verdict.inputs), args,
+            kwargs, verdict.tensor, module,
+        )  # fmt: skip
+        note = None
+        if inner is not None and inner != plan.name:
+            note = f"inside {plan.name}, the first bad value came out of {inner}."
+        return Finding(
+            op=plan.name,
+            phase=scene.phase,
+            tensor=verdict.tensor,
+            nan=verdict.nan,
+            inf=verdict.inf,
+            source=place,
+            origin=place,
+            subject=f"output of {module}" if in_library and module else f"output of {plan.name}",
+            module=module,
+            inputs=inputs,
+            suggestions=suggestions_for(scene),
+            finite_before=finite_before(verdict, inputs),
+            note=note,
+        )
+
+    def look_at_roots(self, roots: tuple[Any, ...], frame: types.FrameType | None) -> None:
+        """Stop if backward starts from a value that is non-finite and was never reported."""
+        for root in roots:
+            readable = readable_tensor(root)
+            if readable is None or self.polluted or frame is None:
+                continue
+            nan, inf = counts(readable)
+            if (nan or inf) and not self.scaler_takes_care():
+                self.stop(self._root_finding(root, readable, nan, inf, frame), frame)
+
+    def _root_finding(
+        self, root: Any, readable: torch.Tensor, nan: int, inf: int, frame: types.FrameType
+    ) -> Finding:
+        place = place_of(frame.f_code, frame.f_lasti, "backward")
+        node = root.grad_fn
+        site = self.main.trail.find(node._sequence_nr()) if self.main and node else None
+        made = place_of(site.code, site.lasti, site.op) if site else place
+        name = node.name() if node is not None else "a leaf"
+        return Finding(
+            op=site.op if site else name,
+            phase="loss",
+            tensor=readable.detach(),
+            nan=nan,
+            inf=inf,
+            source=place,
+            origin=made,
+            subject="the loss that backward starts from",
+            note=f"it came out of {name}; the operation that made it first was not watched, "
+            "for example inside a compiled region or an extension.",
+        )
+
+    def phase(self, plan: Plan, modules: list[torch.nn.Module]) -> str:
+        """Return in which phase of a training step an operation runs."""
+        if self.backward_depth and getattr(self.local, "in_backward", 0):
+            return "backward"
+        loss_module = bool(modules) and isinstance(modules[0], torch.nn.modules.loss._Loss)
+        is_loss = loss_module or plan.name.endswith(("loss", "cross_entropy", "with_logits"))
+        return "loss" if is_loss else "forward"
+
+
+def finite_before(verdict: Verdict, inputs: tuple[tuple[str | None, torch.Tensor], ...]) -> str:
+    """Return the sentence on what was still finite."""
+    if verdict.bad_inputs:
+        bad = {id(x) for x in verdict.bad_inputs}
+        names = [name or "an input" for name, x in inputs if id(x) in bad]
+        return f"{', '.join(names)} held infinities that are legal by themselves; no NaN before."
+    names = [name for name, _ in inputs if name]
+    if not names:
+        return "All inputs were finite." if inputs else "There were no floating-point inputs."
+    return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} finite."
+
+
+def is_evaluating() -> bool:
+    """Tell whether this thread is stopped in the debugger and evaluates an expression."""
+    info = getattr(threading.current_thread(), "additional_info", None)
+    return getattr(info, "pydev_state", 1) == 2
+
+
+def calling_frame() -> types.FrameType | None:
+    """Return the nearest user frame of the calling thread."""
+    return user_frame(sys._getframe(1))
