@@ -277,6 +277,8 @@ class Client:
         self.process: subprocess.Popen[bytes] | None = None
         self.terminals: list[subprocess.Popen[bytes]] = []
         """Processes started for ``runInTerminal``."""
+        self.terminal_env: dict[str, str] = {}
+        """What the environment of a terminal has besides our own."""
         self.capabilities: Message = {}
         """Body of the answer to ``initialize``."""
         self.start_request: int | None = None
@@ -456,6 +458,15 @@ class Client:
         self.wait_event("terminated")
         return code
 
+    def until_exit_or_stop(self) -> int | None:
+        """Wait for the next stop (returns None) or the end (returns the exit code)."""
+
+        def matches(message: Message) -> bool:
+            return message["type"] == "event" and message["event"] in ("stopped", "exited")
+
+        message = self.connection.wait_message(matches, "event stopped or exited")
+        return message["body"]["exitCode"] if message["event"] == "exited" else None
+
     def wait_child(self) -> Child:
         """Wait for the next child process that the adapter announces."""
 
@@ -555,7 +566,7 @@ class Client:
         )
 
     def _run_in_terminal(self, arguments: Message) -> int:
-        env = {**os.environ, **(arguments.get("env") or {})}
+        env = {**os.environ, **self.terminal_env, **(arguments.get("env") or {})}
         terminal = subprocess.Popen(
             arguments["args"],
             cwd=arguments.get("cwd") or None,
