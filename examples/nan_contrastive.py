@@ -60,7 +60,7 @@ class ContrastiveLoss(nn.Module):
 
     def forward(self, left, right, same):
         squared = (left - right).pow(2).sum(dim=1)
-        distance = torch.sqrt(squared)  # @producer
+        distance = torch.sqrt(squared)
         pull = same * distance.pow(2)
         push = (1 - same) * torch.relu(self.margin - distance).pow(2)
         return (pull + push).mean()
@@ -76,7 +76,7 @@ def train(epochs=6):
         for left, right, same in loader:
             loss = contrastive(encoder(left), encoder(right), same.float())
             optimizer.zero_grad()
-            loss.backward()  # @backward
+            loss.backward()
             optimizer.step()
             total += loss.item()
         print(f"epoch {epoch}  loss {total / len(loader):.4f}", flush=True)

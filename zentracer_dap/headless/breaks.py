@@ -51,19 +51,19 @@ def _check_syntax(condition: str, option: str) -> None:
     except SyntaxError as error:
         raise UsageProblem(refusal(condition, _reason(error), _caret(error, condition))) from None
     except ValueError as error:  # a null byte
-        raise UsageProblem(refusal(condition, str(error))) from None
+        raise UsageProblem(refusal(condition, f"the condition cannot be read: {error}")) from None
 
 
 def refusal(condition: str, reason: str, caret: int | None = None) -> str:
     """Say why a condition cannot be used, with a mark under the place if it is known."""
-    lines = [f"--break: the condition cannot be used: {reason}", f"    {condition}"]
+    lines = [f"--break: {reason}", f"    {condition}"]
     if caret is not None:
         lines.append("    " + " " * caret + "^")
     return "\n".join(lines)
 
 
 def _reason(error: SyntaxError) -> str:
-    return error.msg or "it is not a Python expression"
+    return f"the condition cannot be read: {error.msg or 'it is not a Python expression'}"
 
 
 def _caret(error: SyntaxError, condition: str) -> int | None:

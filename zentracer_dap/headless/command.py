@@ -6,7 +6,7 @@ import datetime
 from pathlib import Path
 
 from zentracer_dap.environment import FRAMEWORKS, probe
-from zentracer_dap.headless.debug import FOUND, debug
+from zentracer_dap.headless.debug import debug
 from zentracer_dap.headless.finding import Findings
 from zentracer_dap.headless.options import Options, read_options
 from zentracer_dap.headless.printer import Printer
@@ -21,11 +21,11 @@ def main(argv: list[str]) -> int:
     """
     options = read_options(argv)
     printer = Printer(as_json=options.json)
-    code, findings = debug(options, printer)
-    printer.summary(findings, "" if code in (0, FOUND) else f"; exit code {code}")
+    outcome = debug(options, printer)
+    printer.summary(outcome.findings, outcome.code, outcome.failure)
     if options.report is not None:
-        _report(options, options.report, findings, printer)
-    return code
+        _report(options, options.report, outcome.findings, printer)
+    return outcome.code
 
 
 def _report(options: Options, path: Path, findings: Findings, printer: Printer) -> None:

@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import threading
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -32,17 +33,24 @@ PATIENCE = 5.0
 Event = tuple[str, Any, Any]
 
 
-def debug(options: Options, printer: Printer) -> tuple[int, Findings]:
-    """Run the program to its end (or to the first finding).
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
 
-    Returns:
-        The exit code and what was found.
+    code: int
+    """The command's exit code."""
+    findings: Findings
+    failure: str | None
+    """What went wrong with the debugger itself; the findings may be incomplete."""
+
+
+def debug(options: Options, printer: Printer) -> Outcome:
+    """Run the program to its end (or to the first finding).
 
     Raises:
         UsageProblem: a break was refused before the program's first line.
     """
-    run = Run(options, printer)
-    return run.to_the_end(), run.findings
+    return Run(options, printer).to_the_end()
 
 
 class Run:
@@ -52,7 +60,7 @@ class Run:
     """
 
     def __init__(self, options: Options, printer: Printer) -> None:
-        self.findings = Findings()
+        self._findings = Findings()
         self._options = options
         self._printer = printer
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -60,13 +68,14 @@ class Run:
         self._program = Program(stdout_to_stderr=options.json)
         self._root = Session(self, "launch", self._configuration(), options.break_on)
         self._over = False
+        self._ending = False
         self._exit_code: int | None = None
         self._interrupts = 0
         self._problem: UsageProblem | None = None
         self._failure: str | None = None
         self._said: set[str] = set()
 
-    def to_the_end(self) -> int:
+    def to_the_end(self) -> Outcome:
         """Start, serve events until the program has ended, clean up."""
         adapter, connection = start_adapter(self._receive)
         self._sessions[connection] = self._root
@@ -79,17 +88,14 @@ class Run:
                 self._clean_up(adapter)
         if self._problem is not None:
             raise self._problem
-        return self._code()
+        return Outcome(self._code(), self._findings, self._failure)
 
     def _code(self) -> int:
-        if self.findings:
+        if self._findings:
             return FOUND
-        if self._failure is not None:
-            self._printer.problem(self._failure)
-            return BROKEN
-        if self._exit_code is None:
-            return 130 if self._interrupts else BROKEN
-        return self._exit_code
+        if self._interrupts and self._exit_code is None:
+            return 130
+        return BROKEN if self._failure or self._exit_code is None else self._exit_code
 
     def _configuration(self) -> Message:
         # Unbuffered, so that the program's lines and the findings come in the order they happened
@@ -120,7 +126,7 @@ class Run:
         elif kind == "signal":
             self._on_signal(signal.Signals(subject))
         elif kind == "impatient" and self._interrupts == subject:
-            self._root.terminate()
+            self._end()
 
     def _on_signal(self, number: signal.Signals) -> None:
         """First Ctrl-C: the program's KeyboardInterrupt. Second, or any other signal: its end."""
@@ -132,7 +138,7 @@ class Run:
             timer.daemon = True
             timer.start()
         elif self._interrupts <= 2:
-            self._root.terminate()
+            self._end()
         else:
             self._program.send(signal.SIGKILL)
 
@@ -156,11 +162,11 @@ class Run:
             self._say_once(f"a finding could not be read ({error})")
             session.resume(thread)
             return
-        known = self.findings.add(finding)
+        known = self._findings.add(finding)
         if known is None:
-            self._printer.show(finding, self.findings.elsewhere(finding))
+            self._printer.show(finding, self._findings.elsewhere(finding))
         if self._options.stop_at_first:
-            self._root.terminate()
+            self._end()
         else:
             session.resume(thread)
 
@@ -177,12 +183,8 @@ class Run:
         if not refused:
             return True
         texts = [self._refusal(index, message) for index, message in refused]
-        if len(self._sessions) > 1:  # a later process refuses: the program runs already
-            for text in texts:
-                self._say_once(text)
-            return True
         self._problem = UsageProblem("\n".join(texts))
-        self._root.terminate()
+        self._end()
         return False
 
     def _refusal(self, index: int, message: str) -> str:
@@ -190,7 +192,7 @@ class Run:
         item = breaks[index] if index < len(breaks) else {}
         if condition := item.get("condition"):
             return refusal(condition, message)
-        return f"--break {item.get('filter', '')}: {message}"
+        return f"{item.get('filter', '--break')}: {message}"
 
     def break_changed(self, message: str) -> None:
         """Say that a break stepped aside."""
@@ -215,8 +217,11 @@ class Run:
         child.begin(connection)
 
     def output(self, category: str, text: str) -> None:
-        """Pass on what the adapter wants shown."""
-        self._printer.output(category, text)
+        """Pass on what the adapter wants shown; ``important`` is what ZenTracer itself says."""
+        if category == "important":
+            self._say_once(text)
+        else:
+            self._printer.output(category, text)
 
     def start_failed(self, session: Session, message: str) -> None:
         """Without its first process there is no run; other processes are only reported."""
@@ -238,8 +243,15 @@ class Run:
 
     def ended(self, session: Session) -> None:
         """The run is over with its first process."""
-        if session is self._root:
-            self._over = True
+        if session is not self._root:
+            return
+        self._over = True
+        if self._exit_code is None and not self._ending:
+            self._failure = self._failure or "the debug adapter ended before the program did"
+
+    def _end(self) -> None:
+        self._ending = True
+        self._root.terminate()
 
     def _say_once(self, text: str) -> None:
         if text not in self._said:

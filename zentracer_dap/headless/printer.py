@@ -52,13 +52,16 @@ class Printer:
         stream.write(text)
         stream.flush()
 
-    def summary(self, findings: Findings, ended: str) -> None:
+    def summary(self, findings: Findings, code: int, failure: str | None) -> None:
         """Say at the end what was found, and how often."""
+        if failure is not None:
+            self.problem(failure)
         if not findings:
-            self.problem(f"nothing found{ended}")
+            if failure is None:
+                self.problem("nothing found" + (f"; exit code {code}" if code else ""))
             return
         noun = "finding" if len(findings) == 1 else "findings"
-        self.problem(f"{self._err.strong(f'{len(findings)} {noun}')}{ended}")
+        self.problem(self._err.strong(f"{len(findings)} {noun}"))
         rows = [_summary_row(item, self._folder) for item in findings.items]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:

@@ -19,6 +19,10 @@ CLIENT: Message = {
     "supportsVariableType": True,
 }
 
+ATTEMPTS = 5
+"""How often breaks are set before a refusal is taken for final: the adapter also refuses while
+the training process has not connected, for which it waits some seconds each time."""
+
 
 class Host(Protocol):
     """What a session tells the run that owns it. All calls come on the main thread."""
@@ -129,7 +133,10 @@ class Session:
         if not answer.get("success"):
             self._host.start_failed(self, error_text(answer))
 
-    def _configure(self) -> None:
+    def _configure(self, attempt: int = 1) -> None:
+        if self._start == "attach":  # the adapter arms the program's other processes by itself
+            self._ask("configurationDone", {})
+            return
         options = [
             {"filterId" if key == "filter" else key: value for key, value in item.items()}
             for item in self._break_on
@@ -137,20 +144,14 @@ class Session:
         self._ask(
             "setExceptionBreakpoints",
             {"filters": [], "filterOptions": options},
-            self._on_breaks_set,
+            lambda answer: self._on_breaks_set(answer, attempt),
         )
 
-    def _on_breaks_set(self, answer: Message) -> None:
-        if not answer.get("success"):
-            refused = [(0, error_text(answer))]
-        else:
-            statuses: list[Message] = part(answer, "body").get("breakpoints") or []
-            refused = [
-                (index, str(status["message"]))
-                for index, status in enumerate(statuses)
-                if not status.get("verified") and status.get("message")
-            ]
-        if self._host.may_run(refused):
+    def _on_breaks_set(self, answer: Message, attempt: int) -> None:
+        refused = refusals(answer)
+        if refused and attempt < ATTEMPTS:
+            self._configure(attempt + 1)
+        elif self._host.may_run(refused):
             self._ask("configurationDone", {})
 
     # -- while it runs ---------------------------------------------------------------------------
@@ -217,6 +218,18 @@ def part(message: Message, name: str) -> Message:
     """A part that should be an object; empty when it is absent."""
     value: Any = message.get(name)
     return cast(Message, value) if isinstance(value, dict) else {}
+
+
+def refusals(answer: Message) -> list[tuple[int, str]]:
+    """Index and reason of each break that was not set."""
+    if not answer.get("success"):
+        return [(0, error_text(answer))]
+    statuses: list[Message] = part(answer, "body").get("breakpoints") or []
+    return [
+        (index, str(status.get("message") or "it could not be set"))
+        for index, status in enumerate(statuses)
+        if not status.get("verified")
+    ]
 
 
 def error_text(answer: Message) -> str:

@@ -46,7 +46,7 @@ class Target:
 
     def shown(self) -> list[str]:
         """The command as a person would type it."""
-        program = ["-m", self.name] if self.kind == "module" else [self.name]
+        program = ["-m", self.name] if self.kind == "module" else [os.path.relpath(self.name)]
         return ["python", *program, *self.arguments]
 
 
