@@ -36,7 +36,7 @@ types: $(READY)
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(VENV)/bin/pyright --warnings
 
 bench: $(READY)
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(PYTHON) $$file || exit 1; done
+	@for file in $$(grep -l __main__ benchmarks/*.py); do echo "== $$file"; $(PYTHON) $$file || exit 1; done
 
 generate: $(READY)
 	@$(PYTHON) -m zentracer.wire.schema tests/wire/schema.json

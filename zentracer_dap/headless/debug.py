@@ -98,16 +98,13 @@ class Run:
         return BROKEN if self._failure or self._exit_code is None else self._exit_code
 
     def _configuration(self) -> Message:
-        # Unbuffered, so that the program's lines and the findings come in the order they happened
-        # and nothing is lost when --first ends the program.
-        buffering = {} if "PYTHONUNBUFFERED" in os.environ else {"PYTHONUNBUFFERED": "1"}
         return {
             "name": "zentracer debug",
             "type": "python",
             "request": "launch",
             "console": "integratedTerminal",
             "justMyCode": True,
-            "env": buffering,
+            "env": _environment(),
             "zentracer": {"breakOn": self._options.break_on, "precise": self._options.precise},
             **self._options.target.launch(),
         }
@@ -257,6 +254,17 @@ class Run:
         if text not in self._said:
             self._said.add(text)
             self._printer.problem(text)
+
+
+def _environment() -> dict[str, str]:
+    """What the program gets besides our own environment.
+
+    Unbuffered, so that its lines and the findings come in the order they happened and nothing is
+    lost when --first ends it. And no advice of pydevd's on stderr about frozen modules, which it
+    gives in every child process.
+    """
+    wanted = {"PYTHONUNBUFFERED": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return {name: value for name, value in wanted.items() if name not in os.environ}
 
 
 class _Signals:
