@@ -43,6 +43,8 @@ def _patch_rows(variable_class: Any) -> None:
             _row_fields(self.value, data)
         elif kind == STORAGE and self.frame is not None:
             names = names_sharing(self.value, self.frame.f_locals)
+            if f"{names[0] if names else ''}.untyped_storage()" == self.evaluate_name:
+                names = names[1:]  # below a tensor, only the others are news
             data["value"] = summarise_storage(self.value, names)
         elif not kind:
             items = containers.items_of(self.value)

@@ -1,0 +1,4 @@
+"""What changes the run: stops, breakpoints and conditions.
+
+RUNS IN the training process.
+"""

@@ -1,0 +1,44 @@
+"""Everything that leans on pydevd's internals, one concern a file, each with a contract test.
+
+RUNS IN the training process, once pydevd is loaded there.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, List, Tuple
+
+from zentracer.control.pydevd import assignment, conditions, hidden, latency
+
+Notify = Callable[..., None]
+
+_PATCHES: Tuple[Tuple[str, Callable[[Any, Notify], None]], ...] = (
+    ("hiding ZenTracer's own frames", hidden.install),
+    ("answering without delay", latency.install),
+    ("conditions of line breakpoints", conditions.install),
+    ("setting tensor elements", assignment.install),
+)
+
+
+def install(notify: Notify) -> List[str]:
+    """Improve the pydevd of this process; a part that does not fit steps aside.
+
+    Args:
+        notify: ``notice(message, breakpoint_id=None)``, for what happens later.
+
+    Returns:
+        A sentence for each part that could not be installed.
+    """
+    pydevd = sys.modules.get("pydevd")
+    if pydevd is None:
+        return []
+    problems: List[str] = []
+    for what, patch in _PATCHES:
+        try:
+            patch(pydevd, notify)
+        except Exception as error:  # another version of debugpy may lack what we lean on
+            problems.append(
+                f"ZenTracer cannot improve {what} with this version of debugpy: "
+                f"{type(error).__name__}: {error}"
+            )
+    return problems

@@ -1,0 +1,200 @@
+"""The runtime: what the adapter wants watched, and the frameworks that watch it.
+
+RUNS IN the training process.
+
+Architecture invariant: a failure of ours becomes one notice and the feature steps aside; it never
+reaches the program.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+import types
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+
+from zentracer import __version__, import_hook
+from zentracer.control import stop as _stop
+from zentracer.control.condition import ConditionError, compile_condition
+from zentracer.control.pydevd import channel
+from zentracer.frameworks.base import ArmedFilter, Framework
+from zentracer.link import Handlers, Link
+from zentracer.wire import PROTOCOL_VERSION
+from zentracer.wire.codec import WireError, decode
+from zentracer.wire.filters import FILTERS
+from zentracer.wire.messages import (
+    BreakpointHit,
+    BreakpointStatus,
+    BreakpointStatuses,
+    ExceptionFilter,
+    Hello,
+    Notice,
+    SetExceptionFilters,
+)
+
+FRAMEWORKS = {"torch": "zentracer.frameworks.pytorch"}
+"""Module the user imports -> our module with ``create(runtime) -> Framework``."""
+
+
+class Runtime:
+    """One per process; it is the ``Host`` that frameworks talk to."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = options
+        """The launch configuration's ``zentracer`` object."""
+        self.rank = _rank()
+        """Global rank of a distributed run, None outside one."""
+        self._token = ""
+        self._link: Optional[Link] = None
+        self._lock = threading.RLock()
+        self._armed: Tuple[ArmedFilter, ...] = ()
+        self._precise = bool(options.get("precise", False))
+        self._frameworks: List[Framework] = []
+        self._told: Set[Tuple[str, Optional[int]]] = set()
+
+    # What frameworks use
+
+    def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: Optional[int] = None) -> None:
+        """Report ``hit`` and hold the calling thread on the current line of ``frame``."""
+        try:
+            _stop.stop(hit, frame, lasti)
+        except Exception as error:
+            self.notice(_our_fault("stopping at a finding", error))
+
+    def notice(self, message: str, breakpoint_id: Optional[int] = None) -> None:
+        """Tell the user once that something of ours stepped aside."""
+        if (message, breakpoint_id) in self._told:
+            return
+        self._told.add((message, breakpoint_id))
+        body = Notice(message=message, breakpoint_id=breakpoint_id)
+        if channel.send_event("notice", body):
+            return
+        if (self._link is None or not self._link.send_event("notice", body)) and sys.stderr:
+            sys.stderr.write(f"ZenTracer: {message}\n")
+
+    # Life
+
+    def watch_imports(self) -> None:
+        """Load our part of a framework once the user has imported it."""
+        import_hook.when_imported(
+            {name: lambda name=name: self._framework_imported(name) for name in FRAMEWORKS}
+        )
+
+    def connect(self, address: Tuple[str, int], token: str) -> Link:
+        """Open a link to an adapter, in place of the one before."""
+        if self._link is not None:
+            self._link.close()
+        self._token = token
+        self._link = Link(address, Handlers(self._hello, self._request, self._link_lost))
+        self._link.open()
+        return self._link
+
+    def flush(self) -> None:
+        """Let the last messages leave at the end of the process."""
+        if self._link is not None:
+            self._link.flush()
+
+    def forked(self, address: Optional[Tuple[str, int]]) -> None:
+        """Be the runtime of a forked child: locks and threads of the parent are gone."""
+        self._lock = threading.RLock()
+        self.rank = _rank()
+        if self._link is not None:
+            self._link.abandon()
+            self._link = None
+        if address is not None:
+            self.connect(address, self._token)
+
+    # Link
+
+    def _hello(self) -> Hello:
+        return Hello(
+            protocol_version=PROTOCOL_VERSION,
+            token=self._token,
+            pid=os.getpid(),
+            version=__version__,
+            python=sys.version.split()[0],
+            rank=self.rank,
+            parent_pid=os.getppid(),
+        )
+
+    def _request(self, name: str, arguments: Any) -> Any:
+        if name != "set_exception_filters":
+            raise WireError(f"This runtime ({__version__}) does not know the request {name}.")
+        return self.set_filters(decode(SetExceptionFilters, arguments, name))
+
+    def _link_lost(self) -> None:
+        """Nobody could resume a stop any more: watch for nothing, and let the program run."""
+        with self._lock:
+            self._armed = ()
+            self._arm_all()
+
+    # Filters
+
+    def set_filters(self, request: SetExceptionFilters) -> BreakpointStatuses:
+        """Watch for exactly these tensor exceptions; framework hooks follow at once."""
+        armed: List[ArmedFilter] = []
+        statuses: List[BreakpointStatus] = []
+        for wanted in request.filters:
+            problem = _arm_one(wanted, armed)
+            statuses.append(
+                BreakpointStatus(id=wanted.id, verified=problem is None, message=problem)
+            )
+        with self._lock:
+            self._armed = tuple(armed)
+            self._precise = request.precise
+            self._arm_all()
+        return BreakpointStatuses(breakpoints=tuple(statuses))
+
+    def _arm_all(self) -> None:
+        for framework in list(self._frameworks):
+            self._arm(framework)
+
+    def _arm(self, framework: Framework) -> None:
+        try:
+            framework.arm(self._armed, precise=self._precise)
+        except Exception as error:
+            self._frameworks.remove(framework)
+            self.notice(_our_fault(f"watching {framework.name}", error))
+
+    def _framework_imported(self, name: str) -> None:
+        try:
+            framework = importlib.import_module(FRAMEWORKS[name]).create(self)
+        except Exception as error:
+            self.notice(_our_fault(f"watching {name}", error))
+            return
+        with self._lock:
+            self._frameworks.append(framework)
+            if self._armed:
+                self._arm(framework)
+
+
+def _arm_one(wanted: ExceptionFilter, armed: List[ArmedFilter]) -> Optional[str]:
+    """Add one filter to ``armed``; returns the sentence that says why it cannot be."""
+    if wanted.filter not in _KNOWN:
+        return f"This runtime ({__version__}) does not offer {wanted.filter}."
+    condition = None
+    if wanted.condition and wanted.condition.strip():
+        try:
+            condition = compile_condition(wanted.condition)
+        except ConditionError as error:
+            return str(error)
+    armed.append(ArmedFilter(id=wanted.id, filter=wanted.filter, condition=condition))
+    return None
+
+
+_KNOWN: Dict[str, Any] = {known.id: known for known in FILTERS}
+
+
+def _rank() -> Optional[int]:
+    """Rank by the environment that torchrun and its kin set."""
+    text = os.environ.get("RANK", "")
+    return int(text) if text.isdigit() else None
+
+
+def _our_fault(doing: str, error: Exception) -> str:
+    return (
+        f"ZenTracer failed while {doing} and has stepped aside; the program goes on. "
+        f"Please report: {type(error).__name__}: {error}"
+    )
