@@ -345,3 +345,17 @@ def test_the_contrastive_example(tmp_path: Path):
     assert finding["phase"] == "backward"
     assert finding["suggestions"]
     assert "epoch 0" in result.stderr
+
+
+def test_child_processes_say_nothing_of_the_debugger(write_program: Write, tmp_path: Path):
+    write_program("print('child')\n", "child.py")
+    program = write_program(
+        """
+        import subprocess, sys
+        subprocess.run([sys.executable, "child.py"], check=True)
+        subprocess.run([sys.executable, "-c", "print('inline')"], check=True)
+        """
+    )
+    result = debug(str(program), folder=tmp_path)
+    assert result.stdout == "child\ninline\n"
+    assert result.stderr == "zentracer: nothing found\n"
