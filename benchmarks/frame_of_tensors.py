@@ -1,5 +1,7 @@
 """A frame as it may stand in a training script: what benchmarks/variables.py looks at."""
 
+# ruff: noqa: RUF059 (the locals are there to be looked at)
+
 from __future__ import annotations
 
 import sys

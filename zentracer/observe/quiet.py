@@ -37,11 +37,11 @@ class quiet:
     """Context in which torch operations go straight to their kernels.
 
     No ``__torch_function__`` and no ``__torch_dispatch__`` (subclasses and modes), no autograd
-    graph, no autocast, no functorch transform. Does nothing when torch is not loaded. May be
-    nested, which costs next to nothing.
+    graph, no autocast, no functorch transform, no recording by ``torch.jit.trace``. Does nothing
+    when torch is not loaded. May be nested, which costs next to nothing.
     """
 
-    __slots__ = ("_functions", "_keys")
+    __slots__ = ("_functions", "_keys", "_tracing")
 
     _key_set: Any = None
 
@@ -54,6 +54,9 @@ class quiet:
         core = torch._C
         if quiet._key_set is None:
             quiet._key_set = _bypassed_keys(core)
+        self._tracing = core._get_tracing_state()
+        if self._tracing is not None:
+            core._set_tracing_state(None)
         self._functions = core.DisableTorchFunction()
         self._keys = core._ExcludeDispatchKeyGuard(quiet._key_set)
         self._functions.__enter__()
@@ -70,6 +73,8 @@ class quiet:
             _thread.quiet = False
             self._keys.__exit__(kind, error, trace)
             self._functions.__exit__(kind, error, trace)
+            if self._tracing is not None:
+                torch_if_loaded()._C._set_tracing_state(self._tracing)
 
 
 def torch_if_loaded() -> Any:

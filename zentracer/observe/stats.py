@@ -65,7 +65,7 @@ def look(array: Any, *, limit: int, zeros: bool = False, sync: bool = False) -> 
         if kind == TORCH:
             with quiet():
                 facts = torch_facts(array)
-                if facts.data is None or not _may_read(facts, sync):
+                if facts.data is None or not (facts.on_host or (sync and _may_wait(facts))):
                     return Look(facts, None)
                 piece = PIECE if facts.on_host else DEVICE_PIECE
                 moments = torch_moments(facts.data, limit=limit, piece=piece, zeros=zeros)
@@ -113,14 +113,10 @@ def error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
 
 
-def _may_read(facts: Facts, sync: bool) -> bool:
-    if facts.on_host:
-        return True
-    if not sync:
-        return False
-    torch = torch_if_loaded()
-    # Reading back while a CUDA graph is being captured would break the capture.
-    return not facts.device.startswith("cuda") or not torch.cuda.is_current_stream_capturing()
+def _may_wait(facts: Facts) -> bool:
+    """Reading back while a CUDA graph is being captured would break the capture."""
+    capturing = torch_if_loaded().cuda.is_current_stream_capturing
+    return not (facts.device.startswith("cuda") and capturing())
 
 
 def _item_bytes(array: Any) -> int:

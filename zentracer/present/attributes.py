@@ -88,7 +88,7 @@ def _names(obj: Any, own: Dict[str, Any]) -> List[str]:
 
 
 def _attribute(obj: Any, own: Dict[str, Any], name: str) -> Any:
-    if isinstance(obj, type):
+    if issubclass(type(obj), type):  # isinstance would ask the object for its __class__
         return _bind(_in_classes(obj.__mro__, name), None, obj, name)
     in_class = _in_classes(type(obj).__mro__, name)
     if in_class is _MISSING:
@@ -112,7 +112,7 @@ def _bind(found: Any, obj: Any, owner: type, name: str) -> Any:
     kind = type(found)
     if found is _MISSING or not hasattr(kind, "__get__"):
         return found
-    if isinstance(found, _HARMLESS) or not _is_python(kind):
+    if issubclass(kind, _HARMLESS) or not _is_python(kind):
         try:
             return kind.__get__(found, obj, owner)
         except AttributeError:
@@ -121,7 +121,7 @@ def _bind(found: Any, obj: Any, owner: type, name: str) -> Any:
             return Text(f"raised {error_text(error)}")
     if obj is None:
         return found
-    why = "property" if isinstance(found, (property, functools.cached_property)) else kind.__name__
+    why = "property" if issubclass(kind, (property, functools.cached_property)) else kind.__name__
     return Lazy(why, name, lambda: getattr(obj, name))
 
 

@@ -6,7 +6,7 @@ on an accelerator, it is copied with one transfer.
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple
+from typing import Any, List, NamedTuple, Tuple
 
 from zentracer.observe.facts import Facts
 from zentracer.observe.kinds import TORCH, array_kind
@@ -19,62 +19,65 @@ PREVIEW = 6
 """Elements shown of each row of a matrix."""
 
 
-def values_row(facts: Facts, *, name: str = "") -> Row:
+class _Source(NamedTuple):
+    """An array that may be read, with its metadata: asking a tensor again could run its hooks."""
+
+    data: Any
+    dtype: str
+    shape: Tuple[int, ...]
+
+
+def values_row(facts: Facts) -> Row:
     """The ``values`` child; its text costs nothing."""
-    data = facts.data
-    if data is None:
+    if facts.data is None:
         return Text(facts.why)
-    if not _dimensions(data):
-        return Items(name, 1, lambda start, stop: _only_element(data, facts.dtype))
-    return _Values(data, facts.dtype, (), name or shape_text(data.shape))
+    with quiet():
+        source = _Source(facts.data, facts.dtype, tuple(facts.data.shape))
+    if source.shape:
+        return _below(source, (), shape_text(source.shape))
+    return Items("", 1, lambda _start, _stop: _only_element(source))
 
 
-class _Values(Items):
+def _below(source: _Source, prefix: Tuple[int, ...], text: str) -> Items:
     """The part of an array below one index prefix."""
 
-    __slots__ = ()
+    def fetch(start: int, stop: int) -> List[Child]:
+        if len(prefix) + 1 == len(source.shape):
+            return _elements(source, prefix, start, stop)
+        return _previews(source, prefix, start, stop)
 
-    def __init__(self, data: Any, dtype: str, prefix: Tuple[int, ...], text: str) -> None:
-        def fetch(start: int, stop: int) -> List[Child]:
-            return _page(data, dtype, prefix, start, stop)
-
-        super().__init__(text, int(data.shape[len(prefix)]), fetch)
+    return Items(text, source.shape[len(prefix)], fetch)
 
 
-def _page(data: Any, dtype: str, prefix: Tuple[int, ...], start: int, stop: int) -> List[Child]:
-    below = _dimensions(data) - len(prefix) - 1
-    if not below:
-        elements = _read(data, (*prefix, slice(start, stop)))
-        return [
-            (f"[{start + at}]", Text(scalar(element, dtype), dtype), f"[{start + at}]")
-            for at, element in enumerate(elements)
-        ]
-    index = (*prefix, slice(start, stop), *(0,) * (below - 1), slice(0, PREVIEW))
-    more = ", …" if below > 1 or data.shape[-1] > PREVIEW else ""
+def _elements(source: _Source, prefix: Tuple[int, ...], start: int, stop: int) -> List[Child]:
     rows: List[Child] = []
-    for at, elements in enumerate(_read(data, index) if _has_elements(data) else []):
-        name = f"[{start + at}]"
-        preview = ", ".join(scalar(element, dtype) for element in elements) + more
-        rows.append((name, _Values(data, dtype, (*prefix, start + at), preview), name))
+    for at, element in enumerate(_read(source, (*prefix, slice(start, stop))), start):
+        rows.append((f"[{at}]", Text(scalar(element, source.dtype), source.dtype), f"[{at}]"))
     return rows
 
 
-def _only_element(data: Any, dtype: str) -> List[Child]:
-    return [("[()]", Text(scalar(_read(data, ()), dtype), dtype), "[()]")]
+def _previews(source: _Source, prefix: Tuple[int, ...], start: int, stop: int) -> List[Child]:
+    """One row an index, each with its first elements; all are read in one go."""
+    if not all(source.shape):
+        return []
+    skipped = len(source.shape) - len(prefix) - 2
+    index = (*prefix, slice(start, stop), *(0,) * skipped, slice(0, PREVIEW))
+    more = ", …" if skipped or source.shape[-1] > PREVIEW else ""
+    rows: List[Child] = []
+    for at, elements in enumerate(_read(source, index), start):
+        text = ", ".join(scalar(element, source.dtype) for element in elements) + more
+        rows.append((f"[{at}]", _below(source, (*prefix, at), text), f"[{at}]"))
+    return rows
 
 
-def _read(data: Any, index: Tuple[Any, ...]) -> Any:
+def _only_element(source: _Source) -> List[Child]:
+    return [("[()]", Text(scalar(_read(source, ()), source.dtype), source.dtype), "[()]")]
+
+
+def _read(source: _Source, index: Tuple[Any, ...]) -> Any:
     """The elements at ``index`` as Python numbers."""
-    if array_kind(type(data)) != TORCH:
-        return data[index].tolist()
+    if array_kind(type(source.data)) != TORCH:
+        return source.data[index].tolist()
     with quiet():
-        part = data[index]
+        part = source.data[index]
         return (part.dequantize() if part.is_quantized else part).tolist()
-
-
-def _dimensions(data: Any) -> int:
-    return len(data.shape)
-
-
-def _has_elements(data: Any) -> bool:
-    return all(data.shape)

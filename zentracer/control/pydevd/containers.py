@@ -43,8 +43,9 @@ def later_ranges(items: Items) -> List[Child]:
 
 def item_named(value: Any, items: Items, name: str) -> Optional[Child]:
     """The child with that name, or None."""
-    if isinstance(value, _SEQUENCES):
-        at = int(name) if name.isdigit() else -1
+    if issubclass(type(value), (*_SEQUENCES, Items)):
+        number = name.strip("[]")
+        at = int(number) if number.isdigit() else -1
         return items.fetch(at, at + 1)[0] if 0 <= at < items.count else None
     return next((row for row in items.fetch(0, items.count) if row[0] == name), None)
 

@@ -40,6 +40,7 @@ class _Said:
 
 def _patch_safe_repr(safe_repr: Any) -> None:
     call, part, other = safe_repr.__call__, safe_repr._repr, safe_repr._repr_other
+    is_long = safe_repr._is_long_iter
 
     def __call__(self: Any, obj: Any) -> str:
         if type(obj) in _PLAIN:
@@ -58,7 +59,12 @@ def _patch_safe_repr(safe_repr: Any) -> None:
             return other(self, obj, level)
         return other(self, _Said(_repr_or_sentence(obj)), level)
 
+    def _is_long_iter(self: Any, obj: Any, level: int = 0) -> bool:
+        # pydevd asks the object itself, whose __getattr__ may raise; it then prints nothing of it.
+        return hasattr(type(obj), "__iter__") and is_long(self, obj, level)
+
     safe_repr.__call__ = __call__
+    safe_repr._is_long_iter = _is_long_iter
     safe_repr._repr = _repr
     safe_repr._repr_other = _repr_other
 

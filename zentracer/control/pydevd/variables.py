@@ -83,7 +83,7 @@ def _patch_children(variable_class: Any) -> None:
     def get_child_variable_named(
         self: Any, name: str, fmt: Any = None, scope: Any = None
     ) -> Optional[Any]:
-        items = containers.items_of(self.value)
+        items = _items(self.value)
         if items is None:
             return named(self, name, fmt=fmt, scope=scope)
         row = containers.item_named(self.value, items, name)
@@ -162,16 +162,20 @@ def _answer_page(py_db: Any, request: Any) -> None:
     py_db.writer.add_command(command)
 
 
+def _items(value: Any) -> Optional[Items]:
+    return value if type(value) is Items else containers.items_of(value)
+
+
 def _page(variable: Any, arguments: Any, fmt: Any, scope: Any) -> List[Any]:
     start = arguments.start or 0
     value = variable.value
-    items = value if isinstance(value, Items) else containers.items_of(value)
+    items = _items(value)
     if items is None:
         if arguments.filter == "indexed":
             return []
         rows = variable.get_children_variables(fmt=fmt, scope=scope)
     elif arguments.filter == "named":
-        ours = isinstance(value, Items)
+        ours = type(value) is Items
         rows = [] if ours else variable.zentracer_named_rows(fmt)
     else:
         stop = min(start + arguments.count, items.count) if arguments.count else items.count
