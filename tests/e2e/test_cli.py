@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -359,3 +360,26 @@ def test_child_processes_say_nothing_of_the_debugger(write_program: Write, tmp_p
     result = debug(str(program), folder=tmp_path)
     assert result.stdout == "child\ninline\n"
     assert result.stderr == "zentracer: nothing found\n"
+
+
+def adapter_of(command: int) -> int:
+    """The adapter that a ``zentracer debug`` has started."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            parent = (folder / "stat").read_text().rsplit(") ", 1)[1].split()[1]
+            if int(parent) == command and b"zentracer_dap" in (folder / "cmdline").read_bytes():
+                return int(folder.name)
+    raise LookupError("no adapter")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the adapter in /proc")
+def test_the_program_outlives_the_adapter(write_program: Write, tmp_path: Path):
+    write_program("print('ready', flush=True)\nprint('got', input(), flush=True)\n")
+    process = start("debug", "program.py", folder=tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.kill(adapter_of(process.pid), signal.SIGKILL)
+    out, err = process.communicate("it\n", HANG_GUARD)
+    assert out == "got it\n"
+    assert process.returncode == 70
+    assert err == "zentracer: the debug adapter has ended; the program goes on unwatched\n"

@@ -22,7 +22,8 @@ def main(argv: list[str]) -> int:
     options = read_options(argv)
     printer = Printer(as_json=options.json)
     outcome = debug(options, printer)
-    printer.summary(outcome.findings, outcome.code, outcome.failure)
+    if outcome.findings or outcome.complete:
+        printer.summary(outcome.findings, outcome.code)
     if options.report is not None:
         _report(options, options.report, outcome.findings, printer)
     return outcome.code

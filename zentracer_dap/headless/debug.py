@@ -40,8 +40,8 @@ class Outcome:
     code: int
     """The command's exit code."""
     findings: Findings
-    failure: str | None
-    """What went wrong with the debugger itself; the findings may be incomplete."""
+    complete: bool
+    """False when the debugger itself failed, so that there may be more to find."""
 
 
 def debug(options: Options, printer: Printer) -> Outcome:
@@ -88,14 +88,23 @@ class Run:
                 self._clean_up(adapter)
         if self._problem is not None:
             raise self._problem
-        return Outcome(self._code(), self._findings, self._failure)
+        code = self._code()
+        return Outcome(code, self._findings, complete=self._failure is None)
 
     def _code(self) -> int:
         if self._findings:
             return FOUND
-        if self._interrupts and self._exit_code is None:
+        if self._exit_code is None and self._interrupts:
             return 130
+        if self._exit_code is None:
+            self._fail("the debug adapter has ended")
         return BROKEN if self._failure or self._exit_code is None else self._exit_code
+
+    def _fail(self, text: str) -> None:
+        """Note that the debugger itself failed, and say so at once; only the first cause counts."""
+        if self._failure is None:
+            self._failure = text
+            self._printer.problem(text)
 
     def _configuration(self) -> Message:
         return {
@@ -122,6 +131,8 @@ class Run:
                 session.handle(detail)
         elif kind == "signal":
             self._on_signal(signal.Signals(subject))
+        elif kind == "over":
+            self._over = True
         elif kind == "impatient" and self._interrupts == subject:
             self._end()
 
@@ -223,7 +234,7 @@ class Run:
     def start_failed(self, session: Session, message: str) -> None:
         """Without its first process there is no run; other processes are only reported."""
         if session is self._root:
-            self._failure = self._failure or f"the program could not be started: {message}"
+            self._fail(f"the program could not be started: {message}")
             self._over = True
         else:
             self._say_once(f"a process of the program's could not be followed ({message})")
@@ -242,13 +253,18 @@ class Run:
         """The run is over with its first process."""
         if session is not self._root:
             return
-        self._over = True
-        if self._exit_code is None and not self._ending:
-            self._failure = self._failure or "the debug adapter ended before the program did"
+        if self._exit_code is not None or self._ending or not self._program.is_started:
+            self._over = True
+            return
+        self._fail("the debug adapter has ended; the program goes on unwatched")
+        self._program.when_over(lambda: self._events.put(("over", None, None)))
 
     def _end(self) -> None:
         self._ending = True
-        self._root.terminate()
+        if self._failure is None:
+            self._root.terminate()
+        else:  # there is no adapter left to ask
+            self._program.send(signal.SIGKILL)
 
     def _say_once(self, text: str) -> None:
         if text not in self._said:

@@ -52,13 +52,10 @@ class Printer:
         stream.write(text)
         stream.flush()
 
-    def summary(self, findings: Findings, code: int, failure: str | None) -> None:
+    def summary(self, findings: Findings, code: int) -> None:
         """Say at the end what was found, and how often."""
-        if failure is not None:
-            self.problem(failure)
         if not findings:
-            if failure is None:
-                self.problem("nothing found" + (f"; exit code {code}" if code else ""))
+            self.problem("nothing found" + (f"; exit code {code}" if code else ""))
             return
         noun = "finding" if len(findings) == 1 else "findings"
         self.problem(self._err.strong(f"{len(findings)} {noun}"))

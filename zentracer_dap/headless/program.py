@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any
+import threading
+from typing import Any, Callable
 
 from zentracer_dap.headless.dap import Connection, Message, Receiver
 
@@ -57,6 +58,16 @@ class Program:
             start_new_session=True,
         )
         return self._launcher.pid
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the launcher was started."""
+        return self._launcher is not None
+
+    def when_over(self, tell: Callable[[], None]) -> None:
+        """Call ``tell``, on another thread, once the launcher has ended."""
+        if (launcher := self._launcher) is not None:
+            threading.Thread(target=lambda: (launcher.wait(), tell()), daemon=True).start()
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the program and what it started."""
