@@ -22,7 +22,8 @@ class Catalogue(Dataset):
         centres = 2 * torch.randn(CATEGORIES, FEATURES)
         self.category = torch.arange(ITEMS) % CATEGORIES
         self.features = centres[self.category] + torch.randn(ITEMS, FEATURES)
-        listed, again = torch.randperm(ITEMS // 2)[:50], ITEMS // 2 + torch.randperm(ITEMS // 2)[:50]
+        listed = torch.randperm(ITEMS // 2)[:50]
+        again = torch.randperm(ITEMS // 2)[:50] + ITEMS // 2
         self.features[again] = self.features[listed]
         self.category[again] = self.category[listed]
         self.pairs = pairs

@@ -37,6 +37,7 @@ exit code:
   0  nothing found, and the program ended well
   3  something found
   2  the command line is wrong; nothing was started
+  70 the debugger itself failed; the program went on unwatched
   otherwise the program's own
 
 examples:
