@@ -12,7 +12,9 @@ def transformer() -> Callable[[], Tensor]:
     """Return a training step of a 6-layer encoder: d=256, batch 8, sequence 64."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(256, 8, 1024, dropout=0.1, batch_first=True)
-    net = nn.Sequential(nn.TransformerEncoder(layer, 6, enable_nested_tensor=False), nn.Linear(256, 10))
+    net = nn.Sequential(
+        nn.TransformerEncoder(layer, 6, enable_nested_tensor=False), nn.Linear(256, 10)
+    )
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
     x, y = torch.randn(8, 64, 256), torch.randint(0, 10, (8, 64))
 
@@ -36,7 +38,9 @@ class Block(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.down = None
         if stride != 1 or inp != out:
-            self.down = nn.Sequential(nn.Conv2d(inp, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+            self.down = nn.Sequential(
+                nn.Conv2d(inp, out, 1, stride, bias=False), nn.BatchNorm2d(out)
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         identity = x if self.down is None else self.down(x)
@@ -55,8 +59,13 @@ def resnet() -> Callable[[], Tensor]:
         blocks += [Block(inp, out, stride), Block(out, out, 1)]
         inp = out
     net = nn.Sequential(
-        nn.Conv2d(3, 32, 3, 1, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU(inplace=True),
-        *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 10),
+        nn.Conv2d(3, 32, 3, 1, 1, bias=False),
+        nn.BatchNorm2d(32),
+        nn.ReLU(inplace=True),
+        *blocks,
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(256, 10),
     )
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     x, y = torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,))

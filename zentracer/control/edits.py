@@ -36,7 +36,7 @@ def bracketed(module: Module, node: ast.AST) -> str:
     tight = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
     return (
         text
-        if isinstance(node, tight) or text.startswith("(") and text.endswith(")")
+        if isinstance(node, tight) or (text.startswith("(") and text.endswith(")"))
         else f"({text})"
     )
 

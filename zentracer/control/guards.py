@@ -13,10 +13,12 @@ from typing import Optional
 from zentracer.control.source import Module, call_name, scope_of, statement_of
 
 _GUARDS = frozenset(
-    """where nan_to_num nan_to_num_ masked_fill masked_fill_ masked_select isnan isinf isfinite
-    isneginf isposinf nanmean nansum nanmedian nanquantile is_nonzero allclose isclose""".split()
+    """
+    where nan_to_num nan_to_num_ masked_fill masked_fill_ masked_select isnan isinf isfinite
+    isneginf isposinf nanmean nansum nanmedian nanquantile is_nonzero allclose isclose
+    """.split()
 )
-_BOUNDS = frozenset("clamp clamp_ clamp_max clamp_max_ clip minimum".split())
+_BOUNDS = frozenset(["clamp", "clamp_", "clamp_max", "clamp_max_", "clip", "minimum"])
 _CARRIERS = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.keyword, ast.Starred, ast.NamedExpr)
 
 

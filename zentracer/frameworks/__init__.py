@@ -1,0 +1,1 @@
+"""Deep-learning frameworks, each loaded once the user has imported it."""

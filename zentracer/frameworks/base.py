@@ -41,9 +41,7 @@ class Host(Protocol):
     rank: int | None
     options: Mapping[str, Any]
 
-    def stop(
-        self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None
-    ) -> None:
+    def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None) -> None:
         """Report ``hit`` and hold the calling thread on the current line of ``frame``."""
 
     def notice(self, message: str, breakpoint_id: int | None = None) -> None:

@@ -44,7 +44,7 @@ _harmless: dict[str, bool] = {}
 def _is_harmless(name: str) -> bool:
     known = _harmless.get(name)
     if known is None:
-        known = _harmless[name] = name.split("Backward")[0] in _HARMLESS
+        known = _harmless[name] = name.split("::")[-1].split("Backward")[0] in _HARMLESS
     return known
 
 
@@ -86,7 +86,9 @@ class Run:
         self.nodes.clear()
         self.hooked.clear()
 
-    def _after(self, index: int, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
+    def _after(
+        self, index: int, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]
+    ) -> None:
         """Look at the gradients that a node made (its grad_inputs) from those it was given."""
         if self.done:
             return
@@ -95,7 +97,7 @@ class Run:
         for grad in grad_inputs:
             if grad is None:
                 continue
-            if not grad.is_cpu or watch.defer_cpu:
+            if watch.defers(grad):
                 given = [g for g in grad_outputs if g is not None]
                 watch.deferred.add(grad, given, self.site(index), "backward")
             elif suspicious(grad):
@@ -140,10 +142,9 @@ class Run:
         name = node.name().split("::")[-1]
         module = naming.module_of(node, site)
         saved = naming.saved_tensors(node)
-        scene = Scene(
-            name, "backward", place or Place(naming.nowhere(), None, None), tuple(x for _, x in saved),
-            (), {}, grad, module,
-        )  # fmt: skip
+        place = place or Place(naming.nowhere(), None, None)
+        values = tuple(x for _, x in saved)
+        scene = Scene(name, "backward", place, values, (), {}, grad, module)
         if site is None:
             note = note or "the forward line that made this node was not seen."
         elif site.compiled:
@@ -240,9 +241,7 @@ def _node_of(root: Any) -> Any:
     return getattr(root, "node", None)  # a GradientEdge
 
 
-def _finite_before(
-    name: str, saved: tuple[tuple[str | None, Tensor], ...], came_in: bool
-) -> str:
+def _finite_before(name: str, saved: tuple[tuple[str | None, Tensor], ...], came_in: bool) -> str:
     if came_in:
         return "The forward values were finite."
     bad = [label for label, x in saved if any(counts(x))]
@@ -252,4 +251,3 @@ def _finite_before(
             f"({', '.join(filter(None, bad))}) already held non-finite values."
         )
     return "The forward values and the incoming gradient were finite."
-

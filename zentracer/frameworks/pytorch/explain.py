@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode, _len_torch_dispatch_stack
 
-from zentracer.frameworks.pytorch.finite import counts, readable_tensor, tensors_in
+from zentracer.frameworks.pytorch.finite import counts, is_bad, readable_tensor, tensors_in
 from zentracer.frameworks.pytorch.plans import Plan
 
 _MAX_ELEMENTS = 50_000_000
@@ -54,17 +54,13 @@ class _Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         """Run ``func`` and note the first that turns finite inputs into something else."""
         name = func.overloadpacket.__name__
-        bad_before = self.first is not None or any(map(_is_bad, tensors_in([args, kwargs])))
+        bad_before = self.first is not None or any(map(is_bad, tensors_in([args, kwargs])))
         out = func(*args, **(kwargs or {}))
-        if self.first is None and name not in _COPYING and any(map(_is_bad, tensors_in(out))):
-            if not bad_before or any(map(_has_nan, tensors_in(out))):
-                self.first = name.strip("_")
+        if self.first is not None or name in _COPYING or not any(map(is_bad, tensors_in(out))):
+            return out
+        if not bad_before or any(map(_has_nan, tensors_in(out))):
+            self.first = name.strip("_")
         return out
-
-
-def _is_bad(x: torch.Tensor) -> bool:
-    plain = readable_tensor(x)
-    return plain is not None and any(counts(plain))
 
 
 def _has_nan(x: torch.Tensor) -> bool:

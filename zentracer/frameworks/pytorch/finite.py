@@ -23,7 +23,7 @@ _grad_enabled = torch.is_grad_enabled
 
 
 def looks_finite(x: Tensor) -> bool:
-    """Return False if ``x``, a plain dense CPU tensor of floating type, may hold NaN or Inf."""
+    """Return False if ``x``, a plain dense tensor of floating type, may hold NaN or Inf."""
     if x.requires_grad:
         before = _grad_enabled()
         _no_grad(False)
@@ -49,11 +49,17 @@ def counts(x: Tensor) -> tuple[int, int]:
         _no_grad(before)
 
 
+def is_bad(x: Any) -> bool:
+    """Return whether the tensor ``x`` holds NaN or Inf, as far as its values may be read."""
+    plain = readable_tensor(x)
+    return plain is not None and any(counts(plain))
+
+
 def readable_tensor(x: Any) -> Tensor | None:
-    """Return ``x`` as a plain dense floating CPU tensor whose values may be read, else None.
+    """Return ``x`` as a plain dense floating tensor whose values may be read, else None.
 
     Unwraps functorch levels and distributed tensors; None for fake, meta, sparse, quantised and
-    nested tensors, for other devices, and for anything that is not a tensor.
+    nested tensors, and for anything that is not a tensor.
     """
     for _ in range(8):
         kind = type(x)
@@ -72,7 +78,7 @@ def readable_tensor(x: Any) -> Tensor | None:
         x = functorch.get_unwrapped(x)
     if x.dtype not in FLOATING or x.layout is not torch.strided or x.is_nested:
         return None
-    return x if x.is_cpu and x.numel() else None
+    return x if not x.is_meta and x.numel() else None
 
 
 def tensors_in(value: Any, depth: int = 4) -> Iterator[Tensor]:

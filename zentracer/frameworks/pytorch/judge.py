@@ -93,9 +93,7 @@ def _inputs(
     return [(x, plain) for x, plain in pairs if plain is not None]
 
 
-def _is_mask(
-    plan: Plan, out: Tensor, nan: int, inputs: list[tuple[Tensor, Tensor]]
-) -> bool:
+def _is_mask(plan: Plan, out: Tensor, nan: int, inputs: list[tuple[Tensor, Tensor]]) -> bool:
     """Tell whether an infinite result is the -inf of an attention mask."""
     if nan or bool((out == torch.inf).any()):
         return False

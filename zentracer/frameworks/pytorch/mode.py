@@ -17,12 +17,13 @@ from torch.overrides import TorchFunctionMode
 from zentracer.frameworks.pytorch.finite import (
     FLOATING,
     PLAIN,
+    is_bad,
     looks_finite,
     readable_tensor,
     tensors_in,
 )
 from zentracer.frameworks.pytorch.frames import user_frame
-from zentracer.frameworks.pytorch.plans import CHECK, FOLLOW, IGNORE, Plan, plan_for
+from zentracer.frameworks.pytorch.plans import CHECK, IGNORE, Plan, plan_for
 from zentracer.frameworks.pytorch.trail import Site, Trail, mark_nodes, sequence_number
 
 if TYPE_CHECKING:
@@ -57,15 +58,13 @@ class Watcher(TorchFunctionMode):
         kind = plan.kind
         if kind == IGNORE:
             return func(*args, **kwargs)
-        if kind == FOLLOW and self.watch.precise:
-            kind = CHECK
         before = sequence_number()
         mine = _ident() == self.ident  # not on the threads of the autograd engine
         if mine and before != self.seen:
             self._note_unseen(before, plan, _get_frame(1))
         was_bad = False
         if kind == CHECK and plan.in_place and args:
-            was_bad = self.suspicious(args[0])
+            was_bad = self.suspicious(args[0]) and is_bad(args[0])
             before = sequence_number()
         out = func(*args, **kwargs)
         after = sequence_number()
@@ -78,16 +77,19 @@ class Watcher(TorchFunctionMode):
         return out
 
     def suspicious(self, x: Any) -> bool:
-        """Return whether ``x`` may hold NaN or Inf. Never raises, never waits for a device."""
+        """Return whether ``x`` may hold NaN or Inf. Never raises.
+
+        Does not wait for a device either, unless the user asked for ``precise``.
+        """
         if type(x) in PLAIN:
-            if x.dtype not in FLOATING or not x.is_cpu:
+            if x.dtype not in FLOATING or not (x.is_cpu or self.watch.precise) or x.is_meta:
                 return False
             if not _dispatch_modes():
                 try:
                     return not looks_finite(x)
                 except RuntimeError:  # functorch wrappers, nested and some sparse tensors
-                    return suspicious_slow(x)
-        return suspicious_slow(x)
+                    return suspicious_slow(x, self.watch.precise)
+        return suspicious_slow(x, self.watch.precise)
 
     def site_of(self, frame: types.FrameType | None, plan: Plan) -> Site | None:
         """Return the user's position from which ``plan`` was called."""
@@ -104,7 +106,7 @@ class Watcher(TorchFunctionMode):
         outs = (out,) if kind is torch.Tensor else list(tensors_in(out))
         bad = False
         for x in outs:
-            if type(x) in PLAIN and (not x.is_cpu or self.watch.defer_cpu) and not x.is_meta:
+            if type(x) in PLAIN and self.watch.defers(x):
                 inputs = tensors_in([args[1:] if plan.in_place else args, kwargs])
                 self.watch.deferred.add(x, inputs, self.site_of(frame, plan))
             elif self.suspicious(x):
@@ -138,7 +140,7 @@ class Watcher(TorchFunctionMode):
             self.trail.note(start, before, Site(user.f_code, user.f_lasti, name))
 
 
-def suspicious_slow(x: Any) -> bool:
+def suspicious_slow(x: Any, may_wait: bool) -> bool:
     """Return whether ``x`` of an unusual type may hold NaN or Inf."""
     if not isinstance(x, torch.Tensor):
         return False
@@ -147,7 +149,8 @@ def suspicious_slow(x: Any) -> bool:
     try:
         with torch._C.DisableTorchFunction(), _disable_current_modes():
             plain = readable_tensor(x)
-            return plain is not None and not looks_finite(plain)
+            readable = plain is not None and (plain.is_cpu or may_wait)
+            return readable and not looks_finite(plain)
     except Exception:  # a tensor subclass may raise anything; then its values are not ours to read
         return False
 

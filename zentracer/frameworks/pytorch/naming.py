@@ -16,7 +16,11 @@ from zentracer.wire.messages import Location
 
 _SAVED = "_saved_"
 _MAX_NODES = 4096
-_MOVES = frozenset("T Transpose Permute View Reshape ReshapeAlias Expand ToCopy Unsqueeze".split())
+_MOVES = frozenset(
+    """
+    T Transpose Permute View Reshape ReshapeAlias Expand ToCopy Unsqueeze
+    """.split()
+)
 
 
 def nowhere() -> Location:
@@ -36,7 +40,7 @@ def saved_tensors(node: Any) -> tuple[tuple[str | None, Tensor], ...]:
             continue
         readable = readable_tensor(value) if isinstance(value, Tensor) else None
         if readable is not None:
-            found.append((f"saved {attribute[len(_SAVED):]}", readable.detach()))
+            found.append((f"saved {attribute[len(_SAVED) :]}", readable.detach()))
     return tuple(found)
 
 

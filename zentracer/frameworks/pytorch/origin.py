@@ -92,8 +92,8 @@ def _parameter_finding(
         inputs=inputs,
         suggestions=(
             Suggestion(
-                title=f"initialise {owner.attribute}",
-                why=f"the {kind} held non-finite values before any step was taken: memory from "
+                title=f"Initialise {owner.attribute}",
+                why=f"The {kind} held non-finite values before any step was taken: memory from "
                 "torch.empty is not initialised, and a checkpoint may hold NaN. Fill it, e.g. "
                 "with torch.nn.init, or check what was loaded.",
             ),
@@ -163,8 +163,7 @@ def _compiled_note(value: Tensor) -> str | None:
 def _check_the_data(name: str | None) -> Suggestion:
     what = name or "the batch"
     return Suggestion(
-        title="clean the data before it reaches the model",
+        title="Clean the data before it reaches the model",
         why=f"{what} was non-finite when it was first used. Check the file and each step of its "
         f"preparation, e.g. assert torch.isfinite({name or 'x'}).all() in the dataset.",
     )
-

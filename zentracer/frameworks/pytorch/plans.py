@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 IGNORE, FOLLOW, CHECK = 0, 1, 2
-"""Ignore: makes no values. Follow: finite in, finite out, so only its line is noted. Check: both."""
+"""Ignore: makes no values. Follow: finite in, finite out; only its line is noted. Check: both."""
 
 
 @dataclass(frozen=True)
@@ -28,31 +28,32 @@ class Plan:
 # (masked_fill, full, where …) belong here too: an infinity that somebody wrote down is intended.
 _FOLLOWED = frozenset(
     """
-    abs absolute adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d alias amax amin aminmax
-    argmax argmin argsort as_strided as_tensor asarray atleast_1d atleast_2d atleast_3d
+    abs absolute adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d alias amax amin
+    aminmax argmax argmin argsort as_strided as_tensor asarray atleast_1d atleast_2d atleast_3d
     broadcast_tensors broadcast_to cat ceil channel_shuffle chunk clamp clamp_max clamp_min clip
     clone column_stack concat concatenate conj constant_pad_nd contiguous copy_ copysign cpu cuda
     cummax cummin data deepcopy __deepcopy__ detach detach_ diag diag_embed diagonal
     diagonal_scatter dropout alpha_dropout feature_dropout dropout1d dropout2d dropout3d dstack
-    embedding empty empty_like empty_permuted empty_strided expand expand_as eye fill fill_ flatten
-    flip fliplr flipud floor fmax fmin fold frac from_numpy frombuffer full full_like gather hardtanh
-    hsplit hstack imag index_add index_copy index_fill index_fill_ index_put index_put_ index_select
-    item kthvalue leaky_relu masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select
-    max max_pool1d max_pool2d max_pool3d maximum median meshgrid min minimum mode moveaxis movedim
-    msort nan_to_num nan_to_num_ nanmedian narrow neg negative new_empty new_full new_ones new_tensor
-    new_zeros normal_ numpy one_hot ones ones_like pad permute pin_memory positive put put_ rand
-    rand_like randint randint_like randn randn_like random_ randperm ravel real relu relu6 relu_
-    repeat repeat_interleave requires_grad_ reshape reshape_as resize_ resize_as_ resolve_conj
-    resolve_neg roll rot90 round rrelu scalar_tensor scatter scatter_ select select_scatter set_
-    sgn share_memory_ sigmoid sigmoid_ sign silu slice_scatter softsign sort split
-    split_with_sizes squeeze squeeze_ stack swapaxes swapdims t t_ take take_along_dim tanh tanh_
-    tensor tensor_split tile tolist topk transpose transpose_ tril triu trunc unbind unflatten
-    unfold uniform_ unsafe_chunk unsafe_split unsqueeze unsqueeze_ view view_as view_as_complex
-    view_as_real vsplit vstack where zero_ zeros zeros_like __getitem__ __setitem__ __neg__ __abs__
-    unpool hardsigmoid hardswish logsigmoid elu celu selu gelu mish softplus threshold
-    log_softmax_backward_data sparse_coo_tensor to_sparse coalesce native_dropout
-    pack_padded_sequence rsub_mask bernoulli bernoulli_ multinomial exponential_ bitwise_not
-    pixel_shuffle pixel_unshuffle interpolate_nearest upsample_nearest triu_indices tril_indices
+    embedding empty empty_like empty_permuted empty_strided expand expand_as eye fill fill_
+    flatten flip fliplr flipud floor fmax fmin fold frac from_numpy frombuffer full full_like
+    gather hardtanh hsplit hstack imag index_add index_copy index_fill index_fill_ index_put
+    index_put_ index_select item kthvalue leaky_relu masked_fill masked_fill_ masked_scatter
+    masked_scatter_ masked_select max max_pool1d max_pool2d max_pool3d maximum median meshgrid min
+    minimum mode moveaxis movedim msort nan_to_num nan_to_num_ nanmedian narrow neg negative
+    new_empty new_full new_ones new_tensor new_zeros normal_ numpy one_hot ones ones_like pad
+    permute pin_memory positive put put_ rand rand_like randint randint_like randn randn_like
+    random_ randperm ravel real relu relu6 relu_ repeat repeat_interleave requires_grad_ reshape
+    reshape_as resize_ resize_as_ resolve_conj resolve_neg roll rot90 round rrelu scalar_tensor
+    scatter scatter_ select select_scatter set_ sgn share_memory_ sigmoid sigmoid_ sign silu
+    slice_scatter softsign sort split split_with_sizes squeeze squeeze_ stack swapaxes swapdims t
+    t_ take take_along_dim tanh tanh_ tensor tensor_split tile tolist topk transpose transpose_
+    tril triu trunc unbind unflatten unfold uniform_ unsafe_chunk unsafe_split unsqueeze
+    unsqueeze_ view view_as view_as_complex view_as_real vsplit vstack where zero_ zeros
+    zeros_like __getitem__ __setitem__ __neg__ __abs__ unpool hardsigmoid hardswish logsigmoid elu
+    celu selu gelu mish softplus threshold log_softmax_backward_data sparse_coo_tensor to_sparse
+    coalesce native_dropout pack_padded_sequence rsub_mask bernoulli bernoulli_ multinomial
+    exponential_ bitwise_not pixel_shuffle pixel_unshuffle interpolate_nearest upsample_nearest
+    triu_indices tril_indices
     """.split()
 )
 
@@ -60,22 +61,23 @@ _FOLLOWED = frozenset(
 _IGNORED = frozenset(
     """
     __repr__ __str__ __format__ __len__ __iter__ __hash__ __bool__ __int__ __float__ __index__
-    __contains__ __reduce_ex__ __dir__ __array__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
-    __and__ __or__ __xor__ __invert__ __setstate__ __array_wrap__
-    allclose backward grad dim dense_dim data_ptr element_size eq equal ge get_device gt
-    is_coalesced is_complex is_conj is_contiguous is_distributed is_floating_point is_inference
-    is_leaf is_neg is_nonzero is_pinned is_same_size is_set_to is_shared is_signed isclose isfinite
-    isin isinf isnan isneginf isposinf isreal le logical_and logical_not logical_or logical_xor lt
-    ndimension ne nelement nonzero numel register_hook register_post_accumulate_grad_hook
-    requires_grad retain_grad size sparse_dim storage storage_offset storage_type stride
-    typed_storage untyped_storage unique unique_consecutive bincount histc histogram
-    _set_grad_enabled set_grad_enabled _record_function_enter_new _record_function_exit
-    get_default_dtype set_default_dtype result_type promote_types can_cast finfo iinfo
-    _is_view _version _nnz share_memory any all manual_seed seed initial_seed
-    compile script trace save load use_deterministic_algorithms _has_compatible_shallow_copy_type
+    __contains__ __reduce_ex__ __dir__ __array__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__
+    __or__ __xor__ __invert__ __setstate__ __array_wrap__ allclose backward grad dim dense_dim
+    data_ptr element_size eq equal ge get_device gt is_coalesced is_complex is_conj is_contiguous
+    is_distributed is_floating_point is_inference is_leaf is_neg is_nonzero is_pinned is_same_size
+    is_set_to is_shared is_signed isclose isfinite isin isinf isnan isneginf isposinf isreal le
+    logical_and logical_not logical_or logical_xor lt ndimension ne nelement nonzero numel
+    register_hook register_post_accumulate_grad_hook requires_grad retain_grad size sparse_dim
+    storage storage_offset storage_type stride typed_storage untyped_storage unique
+    unique_consecutive bincount histc histogram _set_grad_enabled set_grad_enabled
+    _record_function_enter_new _record_function_exit get_default_dtype set_default_dtype
+    result_type promote_types can_cast finfo iinfo _is_view _version _nnz share_memory any all
+    manual_seed seed initial_seed compile script trace save load use_deterministic_algorithms
+    _has_compatible_shallow_copy_type
     """.split()
 )
 
+_NOT_IN_PLACE = ("__int__", "__index__", "__invert__", "__iter__")
 _plans: dict[Any, Plan] = {}
 _MAX_PLANS = 4096
 
@@ -107,7 +109,7 @@ def _decide(func: Callable[..., Any]) -> Plan:
 def is_in_place(name: str) -> bool:
     """Tell whether a function of this name overwrites its first argument."""
     if name.startswith("__"):
-        return name.startswith("__i") and name not in ("__int__", "__index__", "__invert__", "__iter__")
+        return name.startswith("__i") and name not in _NOT_IN_PLACE
     return name.endswith("_") and not name.endswith("__")
 
 

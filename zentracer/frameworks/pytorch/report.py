@@ -136,7 +136,10 @@ def description(text: str, details: HitDetails) -> str:
     for suggestion in details.suggestions:
         lines += ["", f"Try: {suggestion.title}", f"     {suggestion.why}"]
         if suggestion.edit is not None:
-            lines += [f"   - {suggestion.edit.old_text.strip()}", f"   + {suggestion.edit.new_text.strip()}"]
+            lines += [
+                f"   - {suggestion.edit.old_text.strip()}",
+                f"   + {suggestion.edit.new_text.strip()}",
+            ]
     return "\n".join(lines)
 
 

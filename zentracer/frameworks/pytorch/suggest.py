@@ -7,6 +7,7 @@ operands and answers None if it does not apply.
 from __future__ import annotations
 
 import ast
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -43,7 +44,19 @@ def suggestions_for(scene: Scene) -> tuple[Suggestion, ...]:
         suggestion = rule(scene)
         if suggestion is not None and suggestion.title not in {s.title for s in found}:
             found.append(suggestion)
-    return tuple(found[:3]) or (_look_upstream(scene),)
+    return tuple(map(sentence_case, found[:3])) or (sentence_case(_look_upstream(scene)),)
+
+
+def sentence_case(suggestion: Suggestion) -> Suggestion:
+    """Return ``suggestion`` with its title and reason starting as sentences do."""
+    return dataclasses.replace(
+        suggestion, title=_capitalised(suggestion.title), why=_capitalised(suggestion.why)
+    )
+
+
+def _capitalised(text: str) -> str:
+    """Capitalise the first word unless it is code, such as ``eps=1e-8``."""
+    return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
 
 
 def _log(scene: Scene) -> Suggestion | None:
@@ -266,7 +279,9 @@ def _learning_rate(scene: Scene) -> Suggestion | None:
     if scene.optimizer is None and not (huge and scene.op not in {"exp", "log", "div"}):
         return None
     rates = [group.get("lr") for group in getattr(scene.optimizer, "param_groups", [])]
-    now = f" (it is {', '.join(format(float(rate), 'g') for rate in rates if rate)})" if rates else ""
+    now = (
+        f" (it is {', '.join(format(float(rate), 'g') for rate in rates if rate)})" if rates else ""
+    )
     size = f" Values have grown to {highest:.3g}." if highest is not None and huge else ""
     return Suggestion(
         title="lower the learning rate or clip the gradients",
@@ -299,9 +314,7 @@ def _operand(scene: Scene, index: int) -> ast.expr | None:
 def _wrap(scene: Scene, operand: ast.expr | None, call: str) -> TextEdit | None:
     if operand is None or scene.place.module is None:
         return None
-    return edits.replace(
-        scene.place, operand, edits.call_method(scene.place.module, operand, call)
-    )
+    return edits.replace(scene.place, operand, edits.call_method(scene.place.module, operand, call))
 
 
 def _replace_text(scene: Scene, operand: ast.expr | None, new: str) -> TextEdit | None:
@@ -340,7 +353,9 @@ def _is_half(out: Tensor | None, inputs: tuple[Tensor, ...]) -> bool:
 
 
 def _epsilon(scene: Scene) -> str:
-    return "1e-4" if _is_half(scene.out, scene.inputs) else "1e-12" if scene.op == "sqrt" else "1e-8"
+    return (
+        "1e-4" if _is_half(scene.out, scene.inputs) else "1e-12" if scene.op == "sqrt" else "1e-8"
+    )
 
 
 def _finite(x: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ RUNS IN the training process, in torch's own hooks around ``Optimizer.step``.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 import weakref
@@ -24,6 +25,8 @@ from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
+_SUMMABLE = frozenset({torch.float32, torch.float64})
+
 
 class Updates:
     """The hooks of one armed state."""
@@ -38,7 +41,7 @@ class Updates:
         watch.deferred.flush(user_frame(sys._getframe(1)))
         watcher = getattr(watch.local, "watcher", None)
         closure = any(map(callable, (*args[1:], *kwargs.values())))
-        if watcher is not None and not closure and not watch.precise:
+        if watcher is not None and not closure:
             watcher.asleep = int(not _is_users(optimizer))
 
     def after(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -103,11 +106,10 @@ def _first_bad(parameters: list[Tensor]) -> tuple[int, int, int] | None:
     """Return (index, NaN count, Inf count) of the first parameter that is not finite."""
     readable = [(i, readable_tensor(p)) for i, p in enumerate(parameters)]
     plain = [(i, p.detach()) for i, p in readable if p is not None]
-    wide = [p for _, p in plain if p.dtype is torch.float32]
-    others = [p for _, p in plain if p.dtype is not torch.float32]
-    totals = torch._foreach_norm(wide) if wide else []
-    totals = [*totals, *(p.abs().sum(dtype=torch.float32) for p in others)]
-    if not totals or bool(torch.stack([t.float() for t in totals]).sum().isfinite()):
+    totals = [
+        p.sum() if p.dtype in _SUMMABLE else p.abs().sum(dtype=torch.float32) for _, p in plain
+    ]
+    if not totals or bool(torch.stack([t.float() for t in totals]).isfinite().all()):
         return None
     for index, parameter in plain:
         nan, inf = counts(parameter)
@@ -118,6 +120,5 @@ def _first_bad(parameters: list[Tensor]) -> tuple[int, int, int] | None:
 
 def _is_users(optimizer: Any) -> bool:
     """Tell whether the optimiser's step is the user's own code, to be watched line by line."""
-    step = type(optimizer).step
-    code = getattr(getattr(step, "__wrapped__", step), "__code__", None)
+    code = getattr(inspect.unwrap(type(optimizer).step), "__code__", None)
     return code is not None and is_user_code(code)

@@ -15,7 +15,7 @@ from zentracer.observe.stats import exact_stats
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.report import Finding
 
-_STATISTICS = frozenset("min max mean std absmax norm nan inf zeros".split())
+_STATISTICS = frozenset(["min", "max", "mean", "std", "absmax", "norm", "nan", "inf", "zeros"])
 
 
 def hit_values(finding: Finding, names: frozenset[str]) -> dict[str, Any]:
@@ -35,12 +35,14 @@ def hit_values(finding: Finding, names: frozenset[str]) -> dict[str, Any]:
         "match": lambda pattern: fnmatch.fnmatchcase(module, pattern),
     }
     if x is not None:
-        values.update({
-            "shape": tuple(x.shape),
-            "dtype": str(x.dtype).replace("torch.", ""),
-            "device": str(x.device),
-            "size": x.numel(),
-        })
+        values.update(
+            {
+                "shape": tuple(x.shape),
+                "dtype": str(x.dtype).replace("torch.", ""),
+                "device": str(x.device),
+                "size": x.numel(),
+            }
+        )
         if names & _STATISTICS:
             with torch.no_grad():
                 stats = exact_stats(x)

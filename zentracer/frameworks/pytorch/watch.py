@@ -39,7 +39,12 @@ class Watch:
     """What is armed, and what happened so far."""
 
     def __init__(
-        self, host: Host, filters: tuple[ArmedFilter, ...], *, precise: bool, defer_cpu: bool = False
+        self,
+        host: Host,
+        filters: tuple[ArmedFilter, ...],
+        *,
+        precise: bool,
+        defer_cpu: bool = False,
     ) -> None:
         self.host = host
         self.filters = filters
@@ -94,6 +99,10 @@ class Watch:
     def anyone(self) -> Watcher:
         """Return a watcher; checks of values do not depend on which."""
         return self.main or self.enter_thread()
+
+    def defers(self, x: torch.Tensor) -> bool:
+        """Tell whether the check of ``x`` is left to the end of the step."""
+        return (not x.is_cpu or self.defer_cpu) and not self.precise and not x.is_meta
 
     def only_one_thread(self) -> bool:
         """Tell whether all nodes were made on the thread that owns the trail."""
@@ -171,8 +180,10 @@ class Watch:
             place = place_of(user.f_code, user.f_lasti, plan.name)
             if verdict.came_in is not None:
                 return user, origin.came_in(self, plan, verdict, place, user, args)
-            if place.module and place.node and guards.is_guarded(
-                place.module, place.node, has_nan=bool(verdict.nan)
+            if (
+                place.module
+                and place.node
+                and guards.is_guarded(place.module, place.node, has_nan=bool(verdict.nan))
             ):
                 return None
             return user, self._made_here(plan, func, args, kwargs, verdict, place, user, frame)

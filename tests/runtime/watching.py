@@ -1,0 +1,42 @@
+"""Run code under the armed watch without a debugger, collecting the hits."""
+
+from __future__ import annotations
+
+import types
+from contextlib import contextmanager
+from typing import Any, Iterator, Mapping
+
+from zentracer.frameworks.base import ArmedFilter
+from zentracer.frameworks.pytorch import PyTorch
+from zentracer.wire.messages import BreakpointHit
+
+
+class Host:
+    """Collects what a debugger would show."""
+
+    rank = None
+
+    def __init__(self) -> None:
+        self.options: Mapping[str, Any] = {}
+        self.hits: list[BreakpointHit] = []
+        self.frames: list[tuple[str, int]] = []
+        self.notices: list[str] = []
+
+    def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None) -> None:
+        self.hits.append(hit)
+        self.frames.append((frame.f_code.co_filename, frame.f_lineno))
+
+    def notice(self, message: str, breakpoint_id: int | None = None) -> None:
+        self.notices.append(message)
+
+
+@contextmanager
+def watching(*, precise: bool = False, condition: Any = None) -> Iterator[Host]:
+    """Arm ``zentracer.nonfinite`` on this thread."""
+    host = Host()
+    framework = PyTorch(host)
+    framework.arm((ArmedFilter(1, "zentracer.nonfinite", condition),), precise=precise)
+    try:
+        yield host
+    finally:
+        framework.disarm()
