@@ -11,7 +11,7 @@ small storage unless ``--full-stock`` is given.
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import functools
 import statistics
 import sys
 import time
@@ -21,7 +21,7 @@ from typing import Any, Callable
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from dap_client import Client, line_of
+from dap_client import Client, line_of  # noqa: E402
 
 PROGRAM = HERE / "frame_of_tensors.py"
 OPENED = ("x00", "big", "many", "net", "state", "raw")
@@ -60,8 +60,8 @@ def session(adapter: str, rounds: int, *, raw: int) -> dict[str, float]:
         found = {"frame": median(rounds, lambda: client.variables(scope))}
         rows = {row["name"]: row for row in client.variables(scope)}
         for name in OPENED:
-            reference = rows[name]["variablesReference"]
-            found[f"open {name}"] = median(rounds, lambda: client.variables(reference))
+            opened = functools.partial(client.variables, rows[name]["variablesReference"])
+            found[f"open {name}"] = median(rounds, opened)
         found["evaluate big"] = median(rounds, lambda: client.evaluate("big", stop.frame_id))
     return found
 
@@ -84,11 +84,11 @@ def lovely() -> None:
     big = torch.randn(BIG)
     ours = median(21, lambda: summary(big))
     print(f"{'summary of 10^8, in ms':24}{ours:12.3f}")
-    if importlib.util.find_spec("lovely_tensors") is None:
+    try:
+        from lovely_tensors import lovely as lovely_text
+    except ImportError:
         print("lovely-tensors is not installed: pip install lovely-tensors")
         return
-    from lovely_tensors import lovely as lovely_text
-
     theirs = median(3, lambda: str(lovely_text(big)))
     print(f"{'  lovely-tensors':24}{theirs:12.3f}{theirs / ours:21.0f}x")
 

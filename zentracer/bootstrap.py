@@ -83,7 +83,7 @@ def _install_presentation(runtime: Runtime) -> None:
     try:
         from zentracer import present
 
-        present.install()
+        present.install(runtime.notice)
     except Exception as error:  # values then read as in stock debugpy
         runtime.notice(f"ZenTracer cannot present values: {type(error).__name__}: {error}")
 

@@ -59,7 +59,7 @@ def exact_stats(array: Any) -> Stats:
 
 def look(array: Any, *, limit: int, zeros: bool = False, sync: bool = False) -> Look:
     """Facts and moments of ``array``; never raises."""
-    facts = Facts((), "?", "?")
+    facts = None
     try:
         kind = array_kind(type(array))
         if kind == TORCH:
@@ -76,8 +76,8 @@ def look(array: Any, *, limit: int, zeros: bool = False, sync: bool = False) -> 
                 moments = numpy_moments(facts.data, limit=limit, piece=PIECE, zeros=zeros)
                 return Look(facts, moments)
     except Exception as error:  # any tensor type may raise anything, and looking must not
-        facts.why = facts.why if facts.dtype != "?" else f"unreadable: {error_text(error)}"
-    return Look(facts, None)
+        facts = facts or _unreadable(array, error)
+    return Look(facts or Facts(None, "?", "?", why="no array"), None)
 
 
 def to_body(array: Any, seen: Look) -> Stats:
@@ -111,6 +111,19 @@ def error_text(error: BaseException) -> str:
     except Exception:  # the error's own __str__ is user code
         first_line = ""
     return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+
+
+def _unreadable(array: Any, error: Exception) -> Facts:
+    """What a tensor type that raises for its metadata still tells."""
+    told = {}
+    for name in ("dtype", "device"):
+        try:
+            with quiet():
+                told[name] = str(getattr(array, name)).rpartition(".")[2]
+        except Exception:  # the question is which of them raises
+            told[name] = "?"
+    why = f"unreadable: {error_text(error)}"
+    return Facts(None, told["dtype"], told["device"], why=why)
 
 
 def _may_wait(facts: Facts) -> bool:
