@@ -400,3 +400,5 @@ def test_an_accelerator_is_only_waited_for_on_a_click(monkeypatch):
     assert len(rows(found["histogram"])) == 20
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     assert module.exact_stats(MATRIX).min is None
+    for name in ("stats", "histogram", "values"):
+        assert list(rows(found[name])) == ["not read"]

@@ -65,7 +65,7 @@ def look(array: Any, *, limit: int, zeros: bool = False, sync: bool = False) -> 
         if kind == TORCH:
             with quiet():
                 facts = torch_facts(array)
-                if facts.data is None or not (facts.on_host or (sync and _may_wait(facts))):
+                if facts.data is None or not (facts.on_host or (sync and may_wait(facts))):
                     return Look(facts, None)
                 piece = PIECE if facts.on_host else DEVICE_PIECE
                 moments = torch_moments(facts.data, limit=limit, piece=piece, zeros=zeros)
@@ -126,8 +126,10 @@ def _unreadable(array: Any, error: Exception) -> Facts:
     return Facts(None, told["dtype"], told["device"], why=why)
 
 
-def _may_wait(facts: Facts) -> bool:
-    """Reading back while a CUDA graph is being captured would break the capture."""
+def may_wait(facts: Facts) -> bool:
+    """Whether the data may be fetched now: doing so breaks the capture of a CUDA graph."""
+    if facts.on_host:
+        return True
     capturing = torch_if_loaded().cuda.is_current_stream_capturing
     return not (facts.device.startswith("cuda") and capturing())
 

@@ -11,13 +11,13 @@ from zentracer.observe.facts import Facts
 from zentracer.observe.histogram import Histogram, histogram
 from zentracer.observe.kinds import TORCH, array_kind
 from zentracer.observe.quiet import quiet
-from zentracer.observe.stats import ROW_LIMIT, Look, error_text, look
+from zentracer.observe.stats import ROW_LIMIT, Look, error_text, look, may_wait
 from zentracer.observe.torch_facts import special_type
 from zentracer.present.arrays import shape_text
 from zentracer.present.attributes import own_attributes
 from zentracer.present.numbers import bound, short
 from zentracer.present.rows import Child, Group, Row, Text, same_expression
-from zentracer.present.values import values_row
+from zentracer.present.values import CAPTURING, values_row
 
 _BARS = "▁▂▃▄▅▆▇█"
 _TENSOR_FLAGS = ("requires_grad", "is_leaf", "retains_grad", "layout", "_version")
@@ -82,8 +82,8 @@ def _stats_row(seen: Look) -> Row:
 
 
 def _deep_stats(facts: Facts) -> List[Child]:
-    row = _stats_row(look(facts.data, limit=ROW_LIMIT, zeros=True, sync=True))
-    return row.children()
+    seen = look(facts.data, limit=ROW_LIMIT, zeros=True, sync=True)
+    return _stats_row(seen).children() if seen.moments is not None else []
 
 
 def _histogram_row(facts: Facts) -> Row:
@@ -125,7 +125,11 @@ def _on_device(facts: Facts, make: Any) -> Optional[Row]:
     """A row that waits for the accelerator only when the user opens it."""
     if facts.data is None or facts.on_host:
         return None
-    return Group(f"… open to compute (waits for {facts.device})", make)
+
+    def when_allowed() -> List[Child]:
+        return make() if may_wait(facts) else [CAPTURING]
+
+    return Group(f"… open to compute (waits for {facts.device})", when_allowed)
 
 
 def _grad(tensor: Any) -> Any:

@@ -11,19 +11,25 @@ from typing import Any, List, NamedTuple, Tuple
 from zentracer.observe.facts import Facts
 from zentracer.observe.kinds import TORCH, array_kind
 from zentracer.observe.quiet import quiet
+from zentracer.observe.stats import may_wait
 from zentracer.present.arrays import shape_text
 from zentracer.present.numbers import scalar
 from zentracer.present.rows import Child, Items, Row, Text
 
 PREVIEW = 6
 """Elements shown of each row of a matrix."""
+CAPTURING: Child = (
+    "not read",
+    Text("a CUDA graph is being captured; reading would break it"),
+    None,
+)
 
 
 class _Source(NamedTuple):
     """An array that may be read, with its metadata: asking a tensor again could run its hooks."""
 
+    facts: Facts
     data: Any
-    dtype: str
     shape: Tuple[int, ...]
 
 
@@ -32,27 +38,36 @@ def values_row(facts: Facts) -> Row:
     if facts.data is None:
         return Text(facts.why)
     with quiet():
-        source = _Source(facts.data, facts.dtype, tuple(facts.data.shape))
-    if source.shape:
-        return _below(source, (), shape_text(source.shape))
-    return Items("", 1, lambda _start, _stop: _only_element(source))
+        source = _Source(facts, facts.data, tuple(facts.data.shape))
+    return _below(source, (), shape_text(source.shape) if source.shape else "")
 
 
 def _below(source: _Source, prefix: Tuple[int, ...], text: str) -> Items:
     """The part of an array below one index prefix."""
+    depth, depths = len(prefix), len(source.shape)
 
     def fetch(start: int, stop: int) -> List[Child]:
-        if len(prefix) + 1 == len(source.shape):
+        if not may_wait(source.facts):
+            return [CAPTURING]
+        if depth == depths:
+            return _only_element(source)
+        if depth + 1 == depths:
             return _elements(source, prefix, start, stop)
         return _previews(source, prefix, start, stop)
 
-    return Items(text, source.shape[len(prefix)], fetch)
+    return Items(text, source.shape[depth] if depth < depths else 1, fetch)
+
+
+def _only_element(source: _Source) -> List[Child]:
+    dtype = source.facts.dtype
+    return [("[()]", Text(scalar(_read(source, ()), dtype), dtype), "[()]")]
 
 
 def _elements(source: _Source, prefix: Tuple[int, ...], start: int, stop: int) -> List[Child]:
+    dtype = source.facts.dtype
     rows: List[Child] = []
     for at, element in enumerate(_read(source, (*prefix, slice(start, stop))), start):
-        rows.append((f"[{at}]", Text(scalar(element, source.dtype), source.dtype), f"[{at}]"))
+        rows.append((f"[{at}]", Text(scalar(element, dtype), dtype), f"[{at}]"))
     return rows
 
 
@@ -65,13 +80,9 @@ def _previews(source: _Source, prefix: Tuple[int, ...], start: int, stop: int) -
     more = ", …" if skipped or source.shape[-1] > PREVIEW else ""
     rows: List[Child] = []
     for at, elements in enumerate(_read(source, index), start):
-        text = ", ".join(scalar(element, source.dtype) for element in elements) + more
+        text = ", ".join(scalar(element, source.facts.dtype) for element in elements) + more
         rows.append((f"[{at}]", _below(source, (*prefix, at), text), f"[{at}]"))
     return rows
-
-
-def _only_element(source: _Source) -> List[Child]:
-    return [("[()]", Text(scalar(_read(source, ()), source.dtype), source.dtype), "[()]")]
 
 
 def _read(source: _Source, index: Tuple[Any, ...]) -> Any:
