@@ -277,6 +277,8 @@ class Client:
         self.process: subprocess.Popen[bytes] | None = None
         self.terminals: list[subprocess.Popen[bytes]] = []
         """Processes started for ``runInTerminal``."""
+        self.refuses: tuple[str, ...] = ()
+        """Reverse requests that this editor answers with an error."""
         self.terminal_env: dict[str, str] = {}
         """What the environment of a terminal has besides our own."""
         self.capabilities: Message = {}
@@ -560,7 +562,7 @@ class Client:
                 "type": "response",
                 "request_seq": request["seq"],
                 "command": request["command"],
-                "success": True,
+                "success": request["command"] not in self.refuses,
                 "body": body,
             }
         )

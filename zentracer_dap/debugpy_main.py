@@ -66,6 +66,7 @@ def _detach_when_client_leaves() -> None:
     finalize = sessions.Session.finalize
     client_disconnect = clients.Client.disconnect
     stop_serving = servers.stop_serving
+    accept = servers.Connection.__init__
     detached: list[Any] = []
 
     def finalize_or_detach(self: Any, why: str, terminate_debuggee: bool | None = None) -> None:
@@ -83,6 +84,11 @@ def _detach_when_client_leaves() -> None:
                 session.finalize(f"{self} vanished", False)
         client_disconnect(self)
 
+    def connected(self: Any, sock: Any) -> None:
+        accept(self, sock)
+        if detached:
+            _let_go(self)
+
     def stop_serving_unless_detached() -> None:
         # Child processes of a detached program still report here, to be told to go on.
         if not detached:
@@ -91,6 +97,7 @@ def _detach_when_client_leaves() -> None:
     sessions.Session.finalize = finalize_or_detach
     clients.Client.disconnect = disconnect
     servers.stop_serving = stop_serving_unless_detached
+    servers.Connection.__init__ = connected
 
 
 def _detach(session: Any) -> None:
@@ -98,13 +105,35 @@ def _detach(session: Any) -> None:
     session.is_finalizing = True
     server = session.server
     if server and server.is_connected:
-        try:
-            server.channel.request("disconnect", {"terminateDebuggee": False})
-        except Exception as problem:  # the program may end at this very moment
-            _module("debugpy.common.log").info("Detaching: {0}", problem)
+        _ask(server.channel, "disconnect", {"terminateDebuggee": False})
         server.detach_from_session()
+    own = server.connection if server else None
+    for connection in _module("debugpy.adapter.servers").connections():
+        if connection is not own:
+            _let_go(connection)
     if session.client and session.client.is_connected:
         session.client.channel.send_event("terminated")
+
+
+def _let_go(connection: Any) -> None:
+    """Let a child process run, which debugpy holds until somebody has attached to it."""
+    if connection.server is not None or connection.disconnected:
+        return
+    arguments = {
+        "initialize": {"adapterID": "debugpy"},
+        "attach": {"subProcessId": connection.pid},
+        "configurationDone": {},
+        "disconnect": {"terminateDebuggee": False},
+    }
+    for command, values in arguments.items():
+        _ask(connection.channel, command, values)
+
+
+def _ask(channel: Any, command: str, arguments: dict[str, Any]) -> None:
+    try:
+        channel.request(command, arguments)
+    except Exception as problem:  # the process may end, or have been let go, at this very moment
+        _module("debugpy.common.log").info("{0}: {1}", command, problem)
 
 
 def _module(name: str) -> Any:

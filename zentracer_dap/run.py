@@ -16,7 +16,7 @@ from zentracer.wire.messages import Notice
 from zentracer_dap import launch
 from zentracer_dap.features.arming import Arming
 from zentracer_dap.features.children import Children
-from zentracer_dap.features.ending import terminates
+from zentracer_dap.features.ending import UNREADY_SECONDS, terminates
 from zentracer_dap.features.table import all_overrides
 from zentracer_dap.peers.debugpy import DebugpyProcess, dial
 from zentracer_dap.peers.runtime import Runtime, RuntimeListener
@@ -186,9 +186,9 @@ class Run:
         if not session.is_ending and session.debugpy.is_open:
             session.is_ending = True
             arguments: Json = {"terminateDebuggee": terminates(session, {})}
-            await asyncio.wait(
-                [session.debugpy.request("disconnect", arguments)], timeout=END_SECONDS / 2
-            )
+            seconds = END_SECONDS if session.is_ready else UNREADY_SECONDS
+            answer = session.debugpy.request("disconnect", arguments)
+            await asyncio.wait([answer], timeout=seconds)
         await self.finish(session)
 
     async def debugpy_closed(self, session: Session) -> None:
@@ -210,10 +210,13 @@ class Run:
 
     async def finish(self, session: Session) -> None:
         """Close everything that belongs to ``session``."""
+        if session.is_finishing:
+            return
+        session.is_finishing = True
         session.debugpy.close()
         code = 0
         if session.is_root and not session.leaves_running:
-            code = await self._end_process()
+            code = await self._end_process(END_SECONDS if session.is_ready else UNREADY_SECONDS)
         session.end(session.exit_code or code)
 
     async def _after_last_answer(self, session: Session) -> None:
@@ -270,12 +273,12 @@ class Run:
         self._process = DebugpyProcess(process, channel)
         await self._process.open()
 
-    async def _end_process(self) -> int:
+    async def _end_process(self, seconds: float = END_SECONDS) -> int:
         process, self._process = self._process, None
         if process is None:
             return 0
         process.channel.close()
-        return await process.end(END_SECONDS)
+        return await process.end(seconds)
 
     async def _why_debugpy_ended(self) -> DapError:
         if self._process is not None:

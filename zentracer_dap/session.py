@@ -53,6 +53,10 @@ class Session:
         """Process that this session debugs, once known."""
         self.is_ending = False
         """Set once the editor has asked to disconnect, or is gone."""
+        self.is_ready = False
+        """Whether debugpy has said ``initialized``."""
+        self.is_finishing = False
+        """Whether everything is being closed."""
         self.leaves_running = False
         """Whether the program goes on when this session ends."""
         self.exit_code = 0

@@ -1,7 +1,8 @@
-"""Waits for a debugger to attach: ``listens.py listen|connect FILE [PORT]``."""
+"""Waits for a debugger to attach: ``listens.py listen FILE [wait]`` or ``connect FILE PORT``."""
 
 import os
 import sys
+import time
 
 import debugpy
 
@@ -18,6 +19,8 @@ def main():
     debugpy.wait_for_client()
     value = 42
     print("attached", value)  # @attached
+    while "wait" in sys.argv and not os.path.exists(path + ".go"):
+        time.sleep(0.01)  # @wait
     with open(path + ".done", "w") as file:
         file.write("done")
 

@@ -69,8 +69,10 @@ class Children:
     def reroute(self, configuration: Json) -> Json:
         """Return an announced configuration that leads to us, and remember where it led."""
         connect = cast(Json, configuration.get("connect") or {})
-        self._target = (connect["host"], connect["port"])
         host, port = self.address
+        if (connect["host"], connect["port"]) != (host, port):
+            # A grandchild is announced with what its parent was attached by: our own address.
+            self._target = (connect["host"], connect["port"])
         rerouted = {**configuration, "connect": {**connect, "host": host, "port": port}}
         self._unclaimed[configuration["subProcessId"]] = rerouted
         return rerouted
@@ -88,8 +90,9 @@ class Children:
     async def claim(self, pid: Any) -> None:
         """Let an editor's session have the child ``pid``."""
         self._unclaimed.pop(pid, None)
-        headless = self._headless.pop(pid, None)
+        headless = self._headless.get(pid)
         if headless is not None and not headless.is_attaching:
+            del self._headless[pid]
             await headless.release()
 
     def _accept(self) -> Channel:

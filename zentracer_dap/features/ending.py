@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 15.0
 """debugpy waits for a program that does not react; the editor should not have to."""
 
+UNREADY_SECONDS = 2.0
+"""The same while debugpy still starts or attaches, which it does not interrupt for anything."""
+
 
 def register(overrides: Overrides) -> None:
     """Register the end of a session."""
@@ -35,11 +38,11 @@ def terminates(session: Session, arguments: Json) -> bool:
 
 
 async def _on_disconnect_later(session: Session, request: Json) -> Json | None:
+    seconds = ANSWER_SECONDS if session.is_ready else UNREADY_SECONDS
     answer = session.debugpy.request("disconnect", arguments_of(request))
-    await asyncio.wait([answer], timeout=ANSWER_SECONDS)
+    await asyncio.wait([answer], timeout=seconds)
     session.respond(request)
-    if not answer.done() or session.debugpy.is_open:
-        session.spawn(session.run.finish(session))
+    session.spawn(session.run.finish(session))
     return None
 
 

@@ -12,7 +12,7 @@ from zentracer_dap import launch
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.errors import DapError
 from zentracer_dap.protocol.handlers import Overrides
-from zentracer_dap.protocol.messages import Json, arguments_of
+from zentracer_dap.protocol.messages import Json, arguments_of, body_of
 
 if TYPE_CHECKING:
     from zentracer_dap.session import Session
@@ -28,6 +28,9 @@ def register(overrides: Overrides) -> None:
     )
     overrides.events.add(
         "initialized", "An attached process gets the runtime before it is configured.", _on_ready
+    )
+    overrides.events.add(
+        "output", "debugpy goes on waiting after it failed to get into a process.", _on_output
     )
     overrides.reverse_requests.add(
         "runInTerminal", "PYTHONPATH can only be extended in the terminal.", _on_terminal
@@ -69,12 +72,26 @@ async def _start(session: Session, request: Json) -> Json | None:
 
 
 def _on_ready(session: Session, event: Json) -> Json | None:
+    session.is_ready = True
     waiting = session.replay.initialized
     if waiting is not None:
         if not waiting.done():
             waiting.set_result(None)
         return None
     session.spawn(session.run.initialized(session))
+    return event
+
+
+def _on_output(session: Session, event: Json) -> Json:
+    start = session.start
+    if (
+        not session.is_ready
+        and start is not None
+        and "processId" in start.arguments
+        and body_of(event).get("output", "").startswith("Attach to PID failed")
+    ):
+        session.fail_start(errors.injection_failed(start.arguments["processId"]))
+        session.editor.terminated()
     return event
 
 

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import os
 import subprocess
-from typing import Any
+import threading
+from typing import IO, Any
 
 from zentracer_dap.debugpy_main import TOO_OLD
 from zentracer_dap.protocol import errors
@@ -66,10 +67,10 @@ class DebugpyProcess:
         """Connect the channel to the process's pipes."""
         process = self._process
         assert process.stdin and process.stdout and process.stderr
-        loop = asyncio.get_running_loop()
-        stderr = process.stderr
-        reading = loop.run_in_executor(None, self._keep_stderr, stderr.fileno())
-        reading.add_done_callback(lambda _: stderr.close())
+        # A thread of our own: one of the loop's would hold up the end of the adapter for as long
+        # as a detached program keeps its debugpy adapter alive.
+        reader = threading.Thread(target=self._keep_stderr, args=(process.stderr,), daemon=True)
+        reader.start()
         await over_pipes(self.channel, process.stdout, process.stdin)
 
     async def wait(self, seconds: float) -> int | None:
@@ -95,10 +96,11 @@ class DebugpyProcess:
             return errors.debugpy_too_old(said)
         return errors.debugpy_ended(said.rpartition("\n")[2])
 
-    def _keep_stderr(self, stderr: int) -> None:
+    def _keep_stderr(self, stderr: IO[bytes]) -> None:
         """Drain stderr, or the process would block on it; keep the end of it."""
-        while data := os.read(stderr, 4096):
-            self._said = (self._said + data)[-_STDERR_KEPT:]
+        with stderr:
+            while data := os.read(stderr.fileno(), 4096):
+                self._said = (self._said + data)[-_STDERR_KEPT:]
 
 
 async def dial(host: str, port: int, channel: Channel) -> None:

@@ -140,6 +140,18 @@ def connection_refused(host: str, port: int, reason: str) -> DapError:
     )
 
 
+def injection_failed(pid: object) -> DapError:
+    """debugpy could not get into a process by its id."""
+    return DapError(
+        f"Attaching to process {pid} failed; the debug console says how far it got. The process "
+        "must run, belong to you, and gdb or lldb must be installed and allowed to trace it "
+        "(/proc/sys/kernel/yama/ptrace_scope). Otherwise call debugpy.listen() in the program and "
+        "attach with 'connect'.",
+        Fault.USER,
+        211,
+    )
+
+
 def not_restartable(why: str) -> DapError:
     """A ``restart`` that cannot work."""
     return DapError(f"This session cannot be restarted: {why}", Fault.USER, 208)
