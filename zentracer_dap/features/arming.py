@@ -98,6 +98,10 @@ class Arming:
             body: Json = {"reason": "changed", "breakpoint": as_dap(status)}
             self._run.editor_event("breakpoint", body)
 
+    def knows(self, id: int) -> bool:
+        """Whether ``id`` is a tensor exception's."""
+        return id in self._told
+
     def notice(self, notice: Notice) -> None:
         """Show what the runtime says, on the breakpoint that it concerns too."""
         self._run.say_once(notice.message)

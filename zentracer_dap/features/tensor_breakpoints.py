@@ -152,4 +152,10 @@ def _breakpoint(
 
 
 def _on_notice(session: Session, event: Json) -> None:
-    session.run.arming.notice(decode(Notice, cast(Any, body_of(event)), "notice"))
+    notice = decode(Notice, cast(Any, body_of(event)), "notice")
+    arming = session.run.arming
+    arming.notice(notice)
+    if notice.breakpoint_id is not None and not arming.knows(notice.breakpoint_id):
+        # A line breakpoint of this session, whose condition could not be evaluated.
+        changed = {"id": notice.breakpoint_id, "verified": False, "message": notice.message}
+        session.editor.channel.event("breakpoint", {"reason": "changed", "breakpoint": changed})

@@ -15,6 +15,7 @@ import torch
 
 from zentracer.control import guards
 from zentracer.control.source import Place, place_of
+from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter, Host
 from zentracer.frameworks.pytorch import origin, report
 from zentracer.frameworks.pytorch.deferred import Deferred
@@ -170,7 +171,7 @@ class Watch:
         self, plan: Plan, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
         was_bad: bool, frame: types.FrameType,
     ) -> tuple[types.FrameType, Finding] | None:  # fmt: skip
-        if is_evaluating() or frame.f_code.co_filename.endswith("grad_scaler.py"):
+        if is_debugger_busy() or frame.f_code.co_filename.endswith("grad_scaler.py"):
             return None
         with torch.no_grad(), torch._C.DisableTorchFunction():
             verdict = judge(plan, args, kwargs, out, was_bad, self.polluted)
@@ -274,12 +275,6 @@ def finite_before(verdict: Verdict, inputs: tuple[tuple[str | None, torch.Tensor
     if not names:
         return "All inputs were finite." if inputs else "There were no floating-point inputs."
     return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} finite."
-
-
-def is_evaluating() -> bool:
-    """Tell whether this thread is stopped in the debugger and evaluates an expression."""
-    info = getattr(threading.current_thread(), "additional_info", None)
-    return getattr(info, "pydev_state", 1) == 2
 
 
 def calling_frame() -> types.FrameType | None:
