@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.programs import seeded
-from tests.runtime.watching import watching
+from programs import seeded
+from watching import watching
 
 
 def bad_line(function: object) -> int:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from zentracer.control.source import Place, place_of
+from zentracer.control.stop import own_work
 from zentracer.frameworks.pytorch import naming
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
@@ -107,7 +108,7 @@ class Run:
     def _look(self, index: int, grad: Tensor, grad_outputs: tuple[Any, ...]) -> None:
         watch = self.watch
         try:
-            with torch.no_grad(), torch._C.DisableTorchFunction():
+            with own_work(), torch.no_grad(), torch._C.DisableTorchFunction():
                 readable = readable_tensor(grad)
                 nan, inf = counts(readable) if readable is not None else (0, 0)
                 if not nan and not inf:

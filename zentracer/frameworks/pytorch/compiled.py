@@ -46,7 +46,7 @@ def call_compiled(watch: Watch, original: Callable[..., Any]) -> Callable[..., A
             watcher.trail.note(before, sequence_number(), site)
         watcher.seen = sequence_number()
         if any([watcher.suspicious(x) for x in tensors_in(out)]):
-            plan = Plan(CHECK, name, in_place=False)
+            plan = Plan(CHECK, name, in_place=False, compiled=True)
             watch.inspect(watcher, plan, compiled_call, args, kwargs, out, False, frame)
         return out
 

@@ -149,8 +149,9 @@ def suspicious_slow(x: Any, may_wait: bool) -> bool:
     try:
         with torch._C.DisableTorchFunction(), _disable_current_modes():
             plain = readable_tensor(x)
-            readable = plain is not None and (plain.is_cpu or may_wait)
-            return readable and not looks_finite(plain)
+            if plain is None or not (plain.is_cpu or may_wait):
+                return False
+            return not looks_finite(plain)
     except Exception:  # a tensor subclass may raise anything; then its values are not ours to read
         return False
 

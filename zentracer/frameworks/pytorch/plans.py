@@ -22,6 +22,8 @@ class Plan:
     """How the function is called in messages, e.g. ``log`` or ``cross_entropy``."""
     in_place: bool
     """Whether the first argument is overwritten."""
+    compiled: bool = False
+    """Whether it is a region of compiled code rather than one function."""
 
 
 # Finite inputs give finite outputs: they move, select, mask or compare. Ops that fill in a constant

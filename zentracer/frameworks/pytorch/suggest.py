@@ -32,6 +32,8 @@ class Scene:
     out: Tensor | None
     module_name: str | None = None
     optimizer: Any = None
+    inner: str | None = None
+    """The inner operation of a composite function that made the first bad value."""
 
 
 Rule = Callable[[Scene], "Suggestion | None"]
@@ -39,12 +41,11 @@ Rule = Callable[[Scene], "Suggestion | None"]
 
 def suggestions_for(scene: Scene) -> tuple[Suggestion, ...]:
     """Return what to try, the most specific first."""
-    found: list[Suggestion] = []
-    for rule in _RULES:
-        suggestion = rule(scene)
-        if suggestion is not None and suggestion.title not in {s.title for s in found}:
-            found.append(suggestion)
-    return tuple(map(sentence_case, found[:3])) or (sentence_case(_look_upstream(scene)),)
+    for rules in (_RULES, _GENERAL_RULES):
+        found = [suggestion for rule in rules if (suggestion := rule(scene)) is not None]
+        if found:
+            return tuple(map(sentence_case, found[:3]))
+    return (sentence_case(_look_upstream(scene)),)
 
 
 def sentence_case(suggestion: Suggestion) -> Suggestion:
@@ -126,7 +127,8 @@ def _divide(scene: Scene) -> Suggestion | None:
 def _masked_softmax(scene: Scene) -> Suggestion | None:
     softmax = {"softmax", "log_softmax", "scaled_dot_product_attention", "special_softmax",
                "multi_head_attention_forward", "_softmax", "logsumexp"}  # fmt: skip
-    if scene.op not in softmax and not _is_backward(scene, "Softmax", "LogSoftmax", "Logsumexp"):
+    made_by = scene.inner or scene.op
+    if made_by not in softmax and not _is_backward(scene, "Softmax", "LogSoftmax", "Logsumexp"):
         return None
     rows = _fully_masked_rows(scene)
     where = f" (rows {rows})" if rows else ""
@@ -302,8 +304,10 @@ def _look_upstream(scene: Scene) -> Suggestion:
 
 _RULES: tuple[Rule, ...] = (
     _cross_entropy, _ctc, _empty_mean, _one_element_std, _masked_softmax, _log, _sqrt, _divide,
-    _exp, _inverse_trig, _norm_gradient, _adam_eps, _half, _learning_rate,
+    _exp, _inverse_trig, _norm_gradient, _adam_eps,
 )  # fmt: skip
+_GENERAL_RULES: tuple[Rule, ...] = (_half, _learning_rate)
+"""Asked only when no rule knows a cause of its own."""
 
 
 def _operand(scene: Scene, index: int) -> ast.expr | None:

@@ -16,11 +16,13 @@ from torch import Tensor
 
 from zentracer.control.pydevd.usercode import is_user_code
 from zentracer.control.source import place_of
+from zentracer.control.stop import own_work
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import owner_of, root_modules
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
+from zentracer.frameworks.pytorch.trail import Site
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
@@ -51,7 +53,7 @@ class Updates:
         watch.skipped = 0
         frame = user_frame(sys._getframe(1))
         try:
-            with torch.no_grad(), torch._C.DisableTorchFunction():
+            with own_work(), torch.no_grad(), torch._C.DisableTorchFunction():
                 finding = self._look(optimizer, frame) if frame is not None else None
         except Exception as error:  # ours to report, never the training's to die from
             watch.host.notice(f"ZenTracer could not examine an update: {error!r}")
@@ -64,15 +66,16 @@ class Updates:
     def _look(self, optimizer: Any, frame: types.FrameType) -> Finding | None:
         watch = self._watch
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        bad = _first_bad(parameters)
+        self._defer(optimizer, parameters, frame)
+        bad = _first_bad([p for p in parameters if not watch.defers(p)])
         if bad is None:
             watch.polluted = False
             return None
         if watch.polluted:
             return None
-        index, nan, inf = bad
-        parameter = parameters[index]
+        parameter, nan, inf = bad
         owner = owner_of(parameter, root_modules())
+        index = next(i for i, p in enumerate(parameters) if p is parameter)
         name = owner.name if owner is not None else f"number {index}"
         gradient = readable_tensor(parameter.grad) if parameter.grad is not None else None
         gradient_bad = gradient is not None and any(counts(gradient))
@@ -101,20 +104,28 @@ class Updates:
             note="the gradient was non-finite before the step." if gradient_bad else None,
         )
 
+    def _defer(self, optimizer: Any, parameters: list[Tensor], frame: types.FrameType) -> None:
+        """Queue the check of parameters on an accelerator; it is read before the next step."""
+        site = Site(frame.f_code, frame.f_lasti, f"{type(optimizer).__name__}.step")
+        for parameter in parameters:
+            if self._watch.defers(parameter):
+                inputs = [parameter.grad] if parameter.grad is not None else []
+                self._watch.deferred.add(parameter, inputs, site, "update")
 
-def _first_bad(parameters: list[Tensor]) -> tuple[int, int, int] | None:
-    """Return (index, NaN count, Inf count) of the first parameter that is not finite."""
-    readable = [(i, readable_tensor(p)) for i, p in enumerate(parameters)]
-    plain = [(i, p.detach()) for i, p in readable if p is not None]
+
+def _first_bad(parameters: list[Tensor]) -> tuple[Tensor, int, int] | None:
+    """Return (parameter, NaN count, Inf count) of the first one that is not finite."""
+    readable = [(p, readable_tensor(p)) for p in parameters]
+    plain = [(p, r.detach()) for p, r in readable if r is not None]
     totals = [
         p.sum() if p.dtype in _SUMMABLE else p.abs().sum(dtype=torch.float32) for _, p in plain
     ]
     if not totals or bool(torch.stack([t.float() for t in totals]).isfinite().all()):
         return None
-    for index, parameter in plain:
-        nan, inf = counts(parameter)
+    for parameter, values in plain:
+        nan, inf = counts(values)
         if nan or inf:
-            return index, nan, inf
+            return parameter, nan, inf
     return None
 
 

@@ -15,7 +15,7 @@ import torch
 
 from zentracer.control import guards
 from zentracer.control.source import Place, place_of
-from zentracer.control.stop import is_debugger_busy
+from zentracer.control.stop import is_debugger_busy, own_work
 from zentracer.frameworks.base import ArmedFilter, Host
 from zentracer.frameworks.pytorch import origin, report
 from zentracer.frameworks.pytorch.deferred import Deferred
@@ -137,7 +137,8 @@ class Watch:
             return
         self.local.busy = True
         try:
-            finding = self._forward_finding(plan, func, args, kwargs, out, was_bad, frame)
+            with own_work():
+                finding = self._forward_finding(plan, func, args, kwargs, out, was_bad, frame)
             if finding is None:
                 return
             hit_frame, finding = finding
@@ -203,12 +204,16 @@ class Watch:
         in_library = bool(modules) and is_library(modules[0])
         inner = inner_operation(func, plan, args, kwargs) if not verdict.bad_inputs else None
         scene = Scene(
-            inner or plan.name, self.phase(plan, modules), place, tuple(verdict.inputs), args,
-            kwargs, verdict.tensor, module,
+            plan.name, self.phase(plan, modules), place, tuple(verdict.inputs), args,
+            kwargs, verdict.tensor, module, inner=inner,
         )  # fmt: skip
-        note = None
+        notes = []
+        if plan.compiled:
+            notes.append(
+                f"{plan.name} is compiled: its lines do not run one by one, so this is the call."
+            )
         if inner is not None and inner != plan.name:
-            note = f"inside {plan.name}, the first bad value came out of {inner}."
+            notes.append(f"Inside {plan.name}, the first bad value came out of {inner}.")
         return Finding(
             op=plan.name,
             phase=scene.phase,
@@ -222,14 +227,14 @@ class Watch:
             inputs=inputs,
             suggestions=suggestions_for(scene),
             finite_before=finite_before(verdict, inputs),
-            note=note,
+            note=" ".join(notes) or None,
         )
 
     def look_at_roots(self, roots: tuple[Any, ...], frame: types.FrameType | None) -> None:
         """Stop if backward starts from a value that is non-finite and was never reported."""
         for root in roots:
             readable = readable_tensor(root)
-            if readable is None or self.polluted or frame is None:
+            if readable is None or self.polluted or frame is None or self.defers(readable):
                 continue
             nan, inf = counts(readable)
             if (nan or inf) and not self.scaler_takes_care():
