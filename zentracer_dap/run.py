@@ -58,6 +58,7 @@ class Run:
         self._debugpy_arguments = debugpy_arguments or []
         self._process: DebugpyProcess | None = None
         self._root: Session | None = None
+        self._child_sessions: set[Session] = set()
         self._said: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._overrides = all_overrides()
@@ -97,8 +98,10 @@ class Run:
             await dial(host, port, debugpy)
         except DapError as error:
             session.failure = error
+        self._child_sessions.add(session)
         editor.release()
         await session.ended
+        self._child_sessions.discard(session)
         await session.cancel_tasks()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -214,10 +217,14 @@ class Run:
             return
         session.is_finishing = True
         session.debugpy.close()
-        code = 0
-        if session.is_root and not session.leaves_running:
-            code = await self._end_process(END_SECONDS if session.is_ready else UNREADY_SECONDS)
-        session.end(session.exit_code or code)
+        if session.is_root:
+            for child in list(self._child_sessions):
+                # debugpy's adapter stays for as long as one of its clients does.
+                child.editor.terminated()
+                await self.finish(child)
+            if not session.leaves_running:
+                await self._end_process(END_SECONDS if session.is_ready else UNREADY_SECONDS)
+        session.end(session.exit_code)
 
     async def _after_last_answer(self, session: Session) -> None:
         """Let the handler of ``disconnect`` send its answer before the editor's side closes."""
@@ -273,12 +280,11 @@ class Run:
         self._process = DebugpyProcess(process, channel)
         await self._process.open()
 
-    async def _end_process(self, seconds: float = END_SECONDS) -> int:
+    async def _end_process(self, seconds: float = END_SECONDS) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return 0
-        process.channel.close()
-        return await process.end(seconds)
+        if process is not None:
+            process.channel.close()
+            await process.end(seconds)
 
     async def _why_debugpy_ended(self) -> DapError:
         if self._process is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import PROGRAMS
 from dap_client import line_of
+from test_ending import wait_for
 
 CHILDREN = PROGRAMS / "children.py"
 KINDS = ["fork", "spawn", "subprocess"]
@@ -18,16 +19,17 @@ def test_a_child_is_debugged(start_client, kind, start_debugging):
     announced = client.wait_child()
     assert announced.announced_by == ("startDebugging" if start_debugging else "debugpyAttach")
     breakpoints = {CHILDREN: [line_of(CHILDREN, "child")]}
-    if kind == "spawn":  # multiprocessing starts its resource tracker first, a child like any
-        client.attach_child(announced)
-        announced = client.wait_child()
-    with client.attach_child(announced, breakpoints=breakpoints) as child:
-        offered = [item["filter"] for item in child.capabilities["exceptionBreakpointFilters"]]
-        assert "zentracer.nonfinite" in offered, "the child's session has our overrides"
-        stop = child.until_stopped()
-        assert stop.line == line_of(CHILDREN, "child")
-        child.resume(stop.thread_id)
-        child.wait_event("terminated")
+    children = [client.attach_child(announced, breakpoints=breakpoints)]
+    if kind == "spawn":  # multiprocessing starts its resource tracker too, a child like any
+        children.append(client.attach_child(breakpoints=breakpoints))
+    wait_for(lambda: any(child.events("stopped") for child in children))
+    (child,) = (child for child in children if child.events("stopped"))
+    offered = [item["filter"] for item in child.capabilities["exceptionBreakpointFilters"]]
+    assert "zentracer.nonfinite" in offered, "the child's session has our overrides"
+    stop = child.until_stopped()
+    assert stop.line == line_of(CHILDREN, "child")
+    child.resume(stop.thread_id)
+    child.wait_event("terminated")
     assert client.until_exit() == 0
     assert "parent done" in client.output("stdout")
 

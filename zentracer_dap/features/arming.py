@@ -67,9 +67,10 @@ class Arming:
             }
         return {status.id: status for status in answer.breakpoints}
 
-    async def apply_everywhere(self) -> dict[int, BreakpointStatus]:
-        """Send the list to every process; the main process's word counts."""
-        runtimes = sorted(self._run.link.runtimes, key=lambda runtime: not self.is_main(runtime))
+    async def apply_to(self, pid: int | None) -> dict[int, BreakpointStatus]:
+        """Send the list to one process, or (None) to all: the main process's word counts then."""
+        runtimes = [r for r in self._run.link.runtimes if pid is None or r.pid == pid]
+        runtimes.sort(key=lambda runtime: not self.is_main(runtime))
         answers = await asyncio.gather(*(self.apply(runtime) for runtime in runtimes))
         statuses: dict[int, BreakpointStatus] = {}
         for answer in answers:
@@ -98,9 +99,9 @@ class Arming:
             body: Json = {"reason": "changed", "breakpoint": as_dap(status)}
             self._run.editor_event("breakpoint", body)
 
-    def knows(self, id: int) -> bool:
-        """Whether ``id`` is a tensor exception's."""
-        return id in self._told
+    def knows(self, number: int) -> bool:
+        """Whether ``number`` is the id of a tensor exception."""
+        return number in self._ids.values()
 
     def notice(self, notice: Notice) -> None:
         """Show what the runtime says, on the breakpoint that it concerns too."""

@@ -103,7 +103,7 @@ async def _answer(
 async def _arm(session: Session, ids: dict[BreakOn, int]) -> dict[int, BreakpointStatus]:
     run = session.run
     reason = await _why_not_connected(session) if ids else None
-    statuses = await run.arming.apply_everywhere()
+    statuses = await run.arming.apply_to(None if session.is_root else session.pid)
     reason = reason or _why_not_armed(session) or "The training process did not answer."
     return {
         number: statuses.get(number) or BreakpointStatus(id=number, verified=False, message=reason)
@@ -158,4 +158,5 @@ def _on_notice(session: Session, event: Json) -> None:
     if notice.breakpoint_id is not None and not arming.knows(notice.breakpoint_id):
         # A line breakpoint of this session, whose condition could not be evaluated.
         changed = {"id": notice.breakpoint_id, "verified": False, "message": notice.message}
-        session.editor.channel.event("breakpoint", {"reason": "changed", "breakpoint": changed})
+        body = {"reason": "changed", "breakpoint": session.replay.with_known_id(changed)}
+        session.editor.channel.event("breakpoint", body)
