@@ -16,7 +16,11 @@ EVIDENCE = {
     "pytorch_inf_ctc_short_input": ["sample 1 has input length 4 but its target needs 6"],
     "pytorch_inf_fp16_linear": ["output of wo", "float16", "65504"],
     "pytorch_inf_vae_logvar_exp": ["exp", "0.5 * logvar", "largest input"],
-    "pytorch_nan_adam_eps_half": ["parameter weight", "eps=1e-08 rounds to 0", "gradients were finite"],
+    "pytorch_nan_adam_eps_half": [
+        "parameter weight",
+        "eps=1e-08 rounds to 0",
+        "gradients were finite",
+    ],
     "pytorch_nan_all_labels_ignored": ["every label equals ignore_index (-100)"],
     "pytorch_nan_edge_magnitude": ["PowBackward0", "forward values"],
     "pytorch_nan_from_target_data": ["output of log"],

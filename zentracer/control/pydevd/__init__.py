@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, List, Tuple
 
-from zentracer.control.pydevd import assignment, conditions, hidden, latency
+from zentracer.control.pydevd import assignment, conditions, hidden, latency, lines, stack
 
 Notify = Callable[..., None]
 
@@ -17,6 +17,8 @@ _PATCHES: Tuple[Tuple[str, Callable[[Any, Notify], None]], ...] = (
     ("answering without delay", latency.install),
     ("conditions of line breakpoints", conditions.install),
     ("setting tensor elements", assignment.install),
+    ("breakpoints in compiled code", lines.install),
+    ("the forward call in a stack of backward", stack.install),
 )
 
 

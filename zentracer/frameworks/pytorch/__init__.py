@@ -7,19 +7,29 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import types
 from typing import Callable
 
+import torch
+
+from zentracer.control.pydevd import stack
+from zentracer.control.source import place_of
 from zentracer.frameworks.base import ArmedFilter, Framework, Host
+from zentracer.frameworks.pytorch.compiled_lines import CompiledLines
 from zentracer.frameworks.pytorch.frames import forget_known_code
 from zentracer.frameworks.pytorch.hooks import Hooks
 from zentracer.frameworks.pytorch.mode import uninstall
 from zentracer.frameworks.pytorch.watch import Watch
 from zentracer.wire.filters import NONFINITE
+from zentracer.wire.messages import Location
 
 
 def create(host: Host) -> Framework:
     """Return the framework for ``host``."""
-    return PyTorch(host)
+    framework = PyTorch(host)
+    CompiledLines(host).watch()
+    stack.explain_with(framework.forward_of)
+    return framework
 
 
 class PyTorch(Framework):
@@ -52,6 +62,17 @@ class PyTorch(Framework):
         """Remove every hook."""
         with self._lock:
             self._disarm()
+
+    def forward_of(self, frame: types.FrameType) -> Location | None:
+        """Return the forward line of the autograd node whose Python backward runs in ``frame``."""
+        code, watch = frame.f_code, self._watch
+        if watch is None or code.co_name != "backward" or not code.co_argcount:
+            return None
+        node = frame.f_locals.get(code.co_varnames[0])
+        if not isinstance(node, torch.autograd.function.BackwardCFunction):
+            return None
+        site = watch.site_of_node(node)
+        return place_of(site.code, site.lasti, site.op).location if site is not None else None
 
     def _disarm(self) -> None:
         if self._watch is None or self._hooks is None:

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from zentracer.control.source import Place, place_of
-from zentracer.control.stop import own_work
 from zentracer.frameworks.pytorch import naming
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
@@ -23,6 +22,7 @@ from zentracer.frameworks.pytorch.mode import installed
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
 from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site
+from zentracer.frameworks.pytorch.unseen import unseen
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
@@ -40,6 +40,7 @@ _HARMLESS = frozenset(
     """.split()
 )
 _harmless: dict[str, bool] = {}
+_DisableTorchFunction = torch._C.DisableTorchFunction
 
 
 def _is_harmless(name: str) -> bool:
@@ -95,20 +96,23 @@ class Run:
             return
         watch = self.watch
         suspicious = watch.anyone().suspicious
-        for grad in grad_inputs:
-            if grad is None:
-                continue
-            if watch.defers(grad):
-                given = [g for g in grad_outputs if g is not None]
-                watch.deferred.add(grad, given, self.site(index), "backward")
-            elif suspicious(grad):
-                self._look(index, grad, grad_outputs)
+        with _DisableTorchFunction():  # the modes of the calling thread are on in backward too
+            for grad in grad_inputs:
+                if grad is None:
+                    continue
+                if watch.defers(grad):
+                    given = [g for g in grad_outputs if g is not None]
+                    watch.deferred.add(grad, given, self.site(index), "backward")
+                elif suspicious(grad):
+                    break
+            else:
                 return
+        self._look(index, grad, grad_outputs)
 
     def _look(self, index: int, grad: Tensor, grad_outputs: tuple[Any, ...]) -> None:
         watch = self.watch
         try:
-            with own_work(), torch.no_grad(), torch._C.DisableTorchFunction():
+            with unseen():
                 readable = readable_tensor(grad)
                 nan, inf = counts(readable) if readable is not None else (0, 0)
                 if not nan and not inf:
@@ -229,8 +233,13 @@ def _prepare(watch: Watch, roots: tuple[Any, ...]) -> Run | None:
         return None
     watch.wake()
     try:
-        watch.look_at_roots(roots, user_frame(sys._getframe(1)))
-        return Run(watch, roots, watch.precise)
+        frame = user_frame(sys._getframe(1))
+        with unseen():
+            finding = watch.look_at_roots(roots, frame)
+        if finding is not None and frame is not None:
+            watch.stop(finding, frame)
+        with unseen():
+            return Run(watch, roots, watch.precise)
     except Exception as error:  # ours to report; backward goes on unwatched
         watch.host.notice(f"ZenTracer could not watch this backward pass: {error!r}")
         return None

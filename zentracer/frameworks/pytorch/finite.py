@@ -17,6 +17,7 @@ PLAIN = frozenset({Tensor, Parameter})
 _WIDE = frozenset({torch.float32, torch.float64, torch.complex64, torch.complex128})
 _NARROW = frozenset({torch.float16, torch.bfloat16})
 FLOATING = _WIDE | _NARROW
+_NO_TORCH_DISPATCH = Tensor.__torch_dispatch__
 
 _no_grad = torch._C._set_grad_enabled
 _grad_enabled = torch.is_grad_enabled
@@ -59,7 +60,7 @@ def readable_tensor(x: Any) -> Tensor | None:
     """Return ``x`` as a plain dense floating tensor whose values may be read, else None.
 
     Unwraps functorch levels and distributed tensors; None for fake, meta, sparse, quantised and
-    nested tensors, and for anything that is not a tensor.
+    nested tensors, for subclasses that see each operation, and for what is not a tensor.
     """
     for _ in range(8):
         kind = type(x)
@@ -76,6 +77,8 @@ def readable_tensor(x: Any) -> Tensor | None:
         if not functorch.is_functorch_wrapped_tensor(x):
             break
         x = functorch.get_unwrapped(x)
+    if type(x).__torch_dispatch__ is not _NO_TORCH_DISPATCH:
+        return None  # a subclass that is told of every operation
     if x.dtype not in FLOATING or x.layout is not torch.strided or x.is_nested:
         return None
     return x if not x.is_meta and x.numel() else None

@@ -25,6 +25,7 @@ from zentracer.frameworks.pytorch.finite import (
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.plans import CHECK, IGNORE, Plan, plan_for
 from zentracer.frameworks.pytorch.trail import Site, Trail, mark_nodes, sequence_number
+from zentracer.frameworks.pytorch.unseen import is_intercepted, is_tracing, unseen
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 _get_frame = sys._getframe
 _ident = threading.get_ident
 _APPLY_CODE = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
-_dispatch_modes = torch._C._len_torch_dispatch_stack
 _VALUELESS = (int, float, str, bool, type(None))
 
 
@@ -84,9 +84,9 @@ class Watcher(TorchFunctionMode):
         if type(x) in PLAIN:
             if x.dtype not in FLOATING or not (x.is_cpu or self.watch.precise) or x.is_meta:
                 return False
-            if not _dispatch_modes():
+            if not is_intercepted():
                 try:
-                    return not looks_finite(x)
+                    return not is_tracing() and not looks_finite(x)
                 except RuntimeError:  # functorch wrappers, nested and some sparse tensors
                     return suspicious_slow(x, self.watch.precise)
         return suspicious_slow(x, self.watch.precise)
@@ -142,12 +142,10 @@ class Watcher(TorchFunctionMode):
 
 def suspicious_slow(x: Any, may_wait: bool) -> bool:
     """Return whether ``x`` of an unusual type may hold NaN or Inf."""
-    if not isinstance(x, torch.Tensor):
+    if not isinstance(x, torch.Tensor) or is_tracing():
         return False
-    from torch.utils._python_dispatch import _disable_current_modes
-
     try:
-        with torch._C.DisableTorchFunction(), _disable_current_modes():
+        with unseen():
             plain = readable_tensor(x)
             if plain is None or not (plain.is_cpu or may_wait):
                 return False

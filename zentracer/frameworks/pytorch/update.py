@@ -16,13 +16,13 @@ from torch import Tensor
 
 from zentracer.control.pydevd.usercode import is_user_code
 from zentracer.control.source import place_of
-from zentracer.control.stop import own_work
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import owner_of, root_modules
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
 from zentracer.frameworks.pytorch.trail import Site
+from zentracer.frameworks.pytorch.unseen import unseen
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
@@ -53,7 +53,7 @@ class Updates:
         watch.skipped = 0
         frame = user_frame(sys._getframe(1))
         try:
-            with own_work(), torch.no_grad(), torch._C.DisableTorchFunction():
+            with unseen():
                 finding = self._look(optimizer, frame) if frame is not None else None
         except Exception as error:  # ours to report, never the training's to die from
             watch.host.notice(f"ZenTracer could not examine an update: {error!r}")

@@ -15,7 +15,7 @@ import torch
 
 from zentracer.control import guards
 from zentracer.control.source import Place, place_of
-from zentracer.control.stop import is_debugger_busy, own_work
+from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter, Host
 from zentracer.frameworks.pytorch import origin, report
 from zentracer.frameworks.pytorch.deferred import Deferred
@@ -28,7 +28,8 @@ from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, q
 from zentracer.frameworks.pytorch.plans import Plan
 from zentracer.frameworks.pytorch.report import Finding, hit_of
 from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
-from zentracer.frameworks.pytorch.trail import Trail
+from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site, Trail
+from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
 from zentracer.frameworks.pytorch.values import hit_values
 
 _MAX_SKIPPED = 25
@@ -105,6 +106,13 @@ class Watch:
         """Tell whether the check of ``x`` is left to the end of the step."""
         return (not x.is_cpu or self.defer_cpu) and not self.precise and not x.is_meta
 
+    def site_of_node(self, node: Any) -> Site | None:
+        """Return where ``node`` was made, if it is noted on it or in the main thread's trail."""
+        marked = node.metadata.get(METADATA_KEY)
+        if marked is not None or self.main is None:
+            return marked
+        return self.main.trail.find(node._sequence_nr())
+
     def only_one_thread(self) -> bool:
         """Tell whether all nodes were made on the thread that owns the trail."""
         return len(self.watchers) <= 1
@@ -137,7 +145,7 @@ class Watch:
             return
         self.local.busy = True
         try:
-            with own_work():
+            with unseen():
                 finding = self._forward_finding(plan, func, args, kwargs, out, was_bad, frame)
             if finding is None:
                 return
@@ -155,9 +163,12 @@ class Watch:
         finding.step = self.step if self.step is not None else 0
         finding.rank = self.host.rank
         finding.frame = finding.frame or frame
-        ids = tuple(armed.id for armed in self.filters if self._wanted(armed, finding))
-        if ids:
-            self.host.stop(hit_of(finding, ids), frame)
+        try:
+            ids = tuple(armed.id for armed in self.filters if self._wanted(armed, finding))
+            if ids:
+                self.host.stop(hit_of(finding, ids), frame)
+        except Exception as error:  # ours to report, never the training's to die from
+            self.host.notice(f"ZenTracer could not stop for the result of {finding.op}: {error!r}")
 
     def _wanted(self, armed: ArmedFilter, finding: Finding) -> bool:
         if armed.condition is None:
@@ -174,21 +185,20 @@ class Watch:
     ) -> tuple[types.FrameType, Finding] | None:  # fmt: skip
         if is_debugger_busy() or frame.f_code.co_filename.endswith("grad_scaler.py"):
             return None
-        with torch.no_grad(), torch._C.DisableTorchFunction():
-            verdict = judge(plan, args, kwargs, out, was_bad, self.polluted)
-            user = user_frame(frame)
-            if verdict is None or user is None:
-                return None
-            place = place_of(user.f_code, user.f_lasti, plan.name)
-            if verdict.came_in is not None:
-                return user, origin.came_in(self, plan, verdict, place, user, args)
-            if (
-                place.module
-                and place.node
-                and guards.is_guarded(place.module, place.node, has_nan=bool(verdict.nan))
-            ):
-                return None
-            return user, self._made_here(plan, func, args, kwargs, verdict, place, user, frame)
+        verdict = judge(plan, args, kwargs, out, was_bad, self.polluted)
+        user = user_frame(frame)
+        if verdict is None or user is None:
+            return None
+        place = place_of(user.f_code, user.f_lasti, plan.name)
+        if verdict.came_in is not None:
+            return user, origin.came_in(self, plan, verdict, place, user, args)
+        if (
+            place.module
+            and place.node
+            and guards.is_guarded(place.module, place.node, has_nan=bool(verdict.nan))
+        ):
+            return None
+        return user, self._made_here(plan, func, args, kwargs, verdict, place, user, frame)
 
     def _made_here(
         self, plan: Plan, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -230,15 +240,20 @@ class Watch:
             note=" ".join(notes) or None,
         )
 
-    def look_at_roots(self, roots: tuple[Any, ...], frame: types.FrameType | None) -> None:
-        """Stop if backward starts from a value that is non-finite and was never reported."""
+    def look_at_roots(
+        self, roots: tuple[Any, ...], frame: types.FrameType | None
+    ) -> Finding | None:
+        """Return a finding if backward starts from a bad value that was never reported."""
+        if self.polluted or frame is None or is_tracing():
+            return None
         for root in roots:
             readable = readable_tensor(root)
-            if readable is None or self.polluted or frame is None or self.defers(readable):
+            if readable is None or self.defers(readable):
                 continue
             nan, inf = counts(readable)
             if (nan or inf) and not self.scaler_takes_care():
-                self.stop(self._root_finding(root, readable, nan, inf, frame), frame)
+                return self._root_finding(root, readable, nan, inf, frame)
+        return None
 
     def _root_finding(
         self, root: Any, readable: torch.Tensor, nan: int, inf: int, frame: types.FrameType
