@@ -218,6 +218,23 @@ def all_ignored_module() -> None:
     criterion(logits, torch.full((4,), -100))  # @bad
 
 
+@fault("cross_entropy")
+def masked_target() -> None:
+    logits = torch.zeros(2, 3, requires_grad=True)
+    banned = torch.tensor([[False, True, False], [False, False, False]])
+    F.cross_entropy(logits.masked_fill(banned, -torch.inf), torch.tensor([1, 0]))  # @bad
+
+
+@fault("square")
+def diverging() -> None:
+    w = torch.full((3,), 1e15, requires_grad=True)
+    for _ in range(4):
+        loss = (w * 1e5).square().sum()  # @bad
+        (gradient,) = torch.autograd.grad(loss, w)
+        with torch.no_grad():
+            w -= 1e-9 * gradient
+
+
 @fault("ctc_loss")
 def ctc_too_short() -> None:
     logp = torch.randn(4, 1, 6, requires_grad=True).log_softmax(-1)

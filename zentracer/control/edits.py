@@ -30,15 +30,15 @@ def call_method(module: Module, node: ast.AST, call: str) -> str:
     return f"{bracketed(module, node)}.{call}"
 
 
+def is_tight(node: ast.AST) -> bool:
+    """Tell whether an expression needs no brackets in front of a dot."""
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+
+
 def bracketed(module: Module, node: ast.AST) -> str:
     """Return the source of ``node``, in brackets unless it binds tightly by itself."""
     text = module.text(node)
-    tight = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
-    return (
-        text
-        if isinstance(node, tight) or (text.startswith("(") and text.endswith(")"))
-        else f"({text})"
-    )
+    return text if is_tight(node) else f"({text})"
 
 
 def with_keyword(module: Module, node: ast.AST, keyword: str, value: str) -> Optional[str]:

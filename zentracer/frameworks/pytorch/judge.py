@@ -65,7 +65,7 @@ def judge(
         return verdict if _meets_learning([*verdict.inputs, args[0]]) else None
     if not bad_inputs:
         return None if _is_mask(plan, tensor, nan, inputs) else verdict
-    if polluted or not nan:
+    if polluted or not (nan or _is_infinite_loss(plan, tensor, inputs)):
         return None  # an infinity that was there before, or the aftermath of a reported finding
     if not nan_came_in:
         return verdict  # inf - inf, 0 * inf, softmax over a row of -inf
@@ -105,6 +105,13 @@ def _is_mask(plan: Plan, out: Tensor, nan: int, inputs: list[tuple[Tensor, Tenso
             bool((x == torch.finfo(x.dtype).min).any()) for _, x in inputs if not x.is_complex()
         )
     return False
+
+
+def _is_infinite_loss(plan: Plan, out: Tensor, inputs: list[tuple[Tensor, Tensor]]) -> bool:
+    """Tell whether a loss is infinite although its inputs hold at most the -inf of a mask."""
+    if not plan.is_loss or not bool((out == torch.inf).any()):
+        return False
+    return not any(bool((x == torch.inf).any()) for _, x in inputs if not x.is_complex())
 
 
 def _meets_learning(inputs: list[Any]) -> bool:

@@ -25,6 +25,11 @@ class Plan:
     compiled: bool = False
     """Whether it is a region of compiled code rather than one function."""
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether it is one of torch's loss functions."""
+        return self.name.endswith(("loss", "cross_entropy", "with_logits", "loss_nd"))
+
 
 # Finite inputs give finite outputs: they move, select, mask or compare. Ops that fill in a constant
 # (masked_fill, full, where …) belong here too: an infinity that somebody wrote down is intended.

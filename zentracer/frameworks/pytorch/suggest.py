@@ -97,11 +97,10 @@ def _sqrt(scene: Scene) -> Suggestion | None:
         why = "sqrt of a negative number is NaN and 1/sqrt(0) is infinite; keep it above zero."
     edit = None
     if operand is not None and scene.place.module is not None:
-        text = scene.place.module.text(operand)
-        new = f"{text} + {eps}"
-        edit = edits.replace(scene.place, operand, f"({new.strip('()')})" if power else new)
-        if power and not isinstance(operand, (ast.Name, ast.Attribute, ast.Call)):
-            edit = edits.replace(scene.place, operand, f"{text} + {eps}")
+        # A sum that is raised to a power or asked for its root stands in brackets already.
+        needs_brackets = edits.is_tight(operand) and (power or _is_receiver(node, operand))
+        new = f"{scene.place.module.text(operand)} + {eps}"
+        edit = edits.replace(scene.place, operand, f"({new})" if needs_brackets else new)
     return Suggestion(title=f"add {eps} under the root", why=why, edit=edit)
 
 
@@ -211,6 +210,18 @@ def _cross_entropy(scene: Scene) -> Suggestion | None:
     )
 
 
+def _masked_target(scene: Scene) -> Suggestion | None:
+    if scene.op not in {"cross_entropy", "nll_loss", "nll_loss_nd"} or not scene.inputs:
+        return None
+    if not bool((scene.inputs[0].detach() == -torch.inf).any()):
+        return None
+    return Suggestion(
+        title="leave the target class unmasked",
+        why="the logit of the target class is masked out with -inf: a class of probability 0 has "
+        "an infinite loss. Check the mask, or ignore these targets.",
+    )
+
+
 def _ctc(scene: Scene) -> Suggestion | None:
     if scene.op != "ctc_loss":
         return None
@@ -303,8 +314,8 @@ def _look_upstream(scene: Scene) -> Suggestion:
 
 
 _RULES: tuple[Rule, ...] = (
-    _cross_entropy, _ctc, _empty_mean, _one_element_std, _masked_softmax, _log, _sqrt, _divide,
-    _exp, _inverse_trig, _norm_gradient, _adam_eps,
+    _cross_entropy, _masked_target, _ctc, _empty_mean, _one_element_std, _masked_softmax, _log,
+    _sqrt, _divide, _exp, _inverse_trig, _norm_gradient, _adam_eps,
 )  # fmt: skip
 _GENERAL_RULES: tuple[Rule, ...] = (_half, _learning_rate)
 """Asked only when no rule knows a cause of its own."""
@@ -313,6 +324,12 @@ _GENERAL_RULES: tuple[Rule, ...] = (_half, _learning_rate)
 def _operand(scene: Scene, index: int) -> ast.expr | None:
     found = operands(scene.place.node)
     return found[index] if index < len(found) else None
+
+
+def _is_receiver(node: ast.AST | None, operand: ast.expr) -> bool:
+    """Tell whether ``operand`` is the ``x`` of ``x.sqrt()``."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.value is operand
 
 
 def _wrap(scene: Scene, operand: ast.expr | None, call: str) -> TextEdit | None:

@@ -281,8 +281,7 @@ class Watch:
         if self.backward_depth and getattr(self.local, "in_backward", 0):
             return "backward"
         loss_module = bool(modules) and isinstance(modules[0], torch.nn.modules.loss._Loss)
-        is_loss = loss_module or plan.name.endswith(("loss", "cross_entropy", "with_logits"))
-        return "loss" if is_loss else "forward"
+        return "loss" if loss_module or plan.is_loss else "forward"
 
 
 def finite_before(verdict: Verdict, inputs: tuple[tuple[str | None, torch.Tensor], ...]) -> str:
