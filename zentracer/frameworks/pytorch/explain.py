@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode, _len_torch_dispatch_stack
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from zentracer.frameworks.pytorch.finite import counts, is_bad, readable_tensor, tensors_in
 from zentracer.frameworks.pytorch.plans import Plan
@@ -28,7 +28,7 @@ def inner_operation(
     Only for functions written in Python: the others are one operation already. None when the
     function cannot be run again (it wrote into its argument, is very large, or fails).
     """
-    if plan.in_place or not isinstance(func, types.FunctionType) or _len_torch_dispatch_stack():
+    if plan.in_place or not isinstance(func, types.FunctionType):
         return None
     tensors = list(tensors_in([args, kwargs]))
     if sum(x.numel() for x in tensors) > _MAX_ELEMENTS or any(not x.is_cpu for x in tensors):

@@ -17,7 +17,7 @@ PLAIN = frozenset({Tensor, Parameter})
 _WIDE = frozenset({torch.float32, torch.float64, torch.complex64, torch.complex128})
 _NARROW = frozenset({torch.float16, torch.bfloat16})
 FLOATING = _WIDE | _NARROW
-_NO_TORCH_DISPATCH = Tensor.__torch_dispatch__
+_NO_TORCH_DISPATCH = Tensor.__torch_dispatch__  # type: ignore[attr-defined]
 
 _no_grad = torch._C._set_grad_enabled
 _grad_enabled = torch.is_grad_enabled
@@ -72,12 +72,12 @@ def readable_tensor(x: Any) -> Tensor | None:
         if inner is None:
             break
         x = inner
-    functorch = torch._C._functorch
+    functorch = torch._C._functorch  # type: ignore[attr-defined]
     for _ in range(16):
         if not functorch.is_functorch_wrapped_tensor(x):
             break
         x = functorch.get_unwrapped(x)
-    if type(x).__torch_dispatch__ is not _NO_TORCH_DISPATCH:
+    if type(x).__torch_dispatch__ is not _NO_TORCH_DISPATCH:  # type: ignore[attr-defined]
         return None  # a subclass that is told of every operation
     if x.dtype not in FLOATING or x.layout is not torch.strided or x.is_nested:
         return None
