@@ -1,0 +1,3 @@
+"""The shortest program: what benchmarks/startup.py starts."""
+
+print("started")  # @first
