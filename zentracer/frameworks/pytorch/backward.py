@@ -20,7 +20,8 @@ from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.mode import installed
 from zentracer.frameworks.pytorch.report import Finding
-from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
+from zentracer.frameworks.pytorch.scene import Scene
+from zentracer.frameworks.pytorch.suggest import suggestions_for
 from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site
 from zentracer.frameworks.pytorch.unseen import unseen
 

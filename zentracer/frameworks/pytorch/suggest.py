@@ -8,33 +8,31 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Callable
 
 import torch
 from torch import Tensor
 
 from zentracer.control import edits
-from zentracer.control.source import Place, call_name, operands
-from zentracer.wire.messages import Suggestion, TextEdit
-
-
-@dataclass(frozen=True)
-class Scene:
-    """All that the rules may look at."""
-
-    op: str
-    phase: str
-    place: Place
-    inputs: tuple[Tensor, ...]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    out: Tensor | None
-    module_name: str | None = None
-    optimizer: Any = None
-    inner: str | None = None
-    """The inner operation of a composite function that made the first bad value."""
-
+from zentracer.control.source import call_name, operands
+from zentracer.frameworks.pytorch.scene import (
+    Scene,
+    epsilon,
+    fully_masked_rows,
+    hint_logits,
+    is_backward,
+    is_fractional,
+    is_half,
+    is_receiver,
+    largest,
+    log_softmax,
+    nth_operand,
+    replace_text,
+    smallest,
+    too_short_for_ctc,
+    wrap,
+)
+from zentracer.wire.messages import Suggestion
 
 Rule = Callable[[Scene], "Suggestion | None"]
 
@@ -61,11 +59,11 @@ def _capitalised(text: str) -> str:
 
 
 def _log(scene: Scene) -> Suggestion | None:
-    if scene.op not in {"log", "log2", "log10", "xlogy"} and not _is_backward(scene, "Log"):
+    if scene.op not in {"log", "log2", "log10", "xlogy"} and not is_backward(scene, "Log"):
         return None
-    operand = _operand(scene, 0)
+    operand = nth_operand(scene, 0)
     if operand is not None and call_name(operand) == "softmax":
-        new = scene.place.module and _log_softmax(scene, operand)
+        new = scene.place.module and log_softmax(scene, operand)
         return Suggestion(
             title="use log_softmax",
             why="softmax rounds small probabilities to 0, and log(0) is -inf; "
@@ -73,51 +71,51 @@ def _log(scene: Scene) -> Suggestion | None:
             edit=new or None,
         )
     why = "log(0) is -inf and its derivative 1/x is infinite; keep the argument above zero."
-    if _lowest(scene) is not None and _lowest(scene) < 0:  # type: ignore[operator]
+    if smallest(scene) is not None and smallest(scene) < 0:  # type: ignore[operator]
         why = "the logarithm of a negative number is NaN; keep the argument above zero."
-    eps = _epsilon(scene)
+    eps = epsilon(scene)
     return Suggestion(
         title=f"clamp the argument of {scene.op.replace('Backward0', '')} to at least {eps}",
-        why=why + _hint_logits(operand),
-        edit=_wrap(scene, operand, f"clamp_min({eps})"),
+        why=why + hint_logits(operand),
+        edit=wrap(scene, operand, f"clamp_min({eps})"),
     )
 
 
 def _sqrt(scene: Scene) -> Suggestion | None:
     node = scene.place.node
     power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
-    if scene.op not in {"sqrt", "rsqrt"} and not _is_backward(scene, "Sqrt", "Rsqrt", "Pow"):
+    if scene.op not in {"sqrt", "rsqrt"} and not is_backward(scene, "Sqrt", "Rsqrt", "Pow"):
         return None
-    if power and not _is_fractional(node.right):  # type: ignore[union-attr]
+    if power and not is_fractional(node.right):  # type: ignore[union-attr]
         return None
-    operand = _operand(scene, 0)
-    eps = _epsilon(scene)
+    operand = nth_operand(scene, 0)
+    eps = epsilon(scene)
     why = "the derivative of sqrt(x) is 1 / (2 sqrt(x)), infinite at x = 0; add a small constant."
     if scene.phase != "backward":
         why = "sqrt of a negative number is NaN and 1/sqrt(0) is infinite; keep it above zero."
     edit = None
     if operand is not None and scene.place.module is not None:
         # A sum that is raised to a power or asked for its root stands in brackets already.
-        needs_brackets = edits.is_tight(operand) and (power or _is_receiver(node, operand))
+        needs_brackets = edits.is_tight(operand) and (power or is_receiver(node, operand))
         new = f"{scene.place.module.text(operand)} + {eps}"
         edit = edits.replace(scene.place, operand, f"({new})" if needs_brackets else new)
     return Suggestion(title=f"add {eps} under the root", why=why, edit=edit)
 
 
 def _divide(scene: Scene) -> Suggestion | None:
-    if scene.op not in {"div", "reciprocal", "true_divide"} and not _is_backward(
+    if scene.op not in {"div", "reciprocal", "true_divide"} and not is_backward(
         scene, "Div", "Reciprocal"
     ):
         return None
     last = len(operands(scene.place.node)) - 1
-    operand = _operand(scene, max(last, 0) if scene.op != "reciprocal" else 0)
-    eps = _epsilon(scene)
+    operand = nth_operand(scene, max(last, 0) if scene.op != "reciprocal" else 0)
+    eps = epsilon(scene)
     what = scene.place.module.text(operand) if operand is not None and scene.place.module else "it"
-    edit = _wrap(scene, operand, f"clamp_min({eps})")
+    edit = wrap(scene, operand, f"clamp_min({eps})")
     why = f"the denominator {what} is 0 somewhere: 0/0 is NaN, x/0 is Inf."
     if operand is not None and "std" in what:
         why += " A constant slice has standard deviation 0."
-        edit = _replace_text(scene, operand, f"({what} + {eps})")
+        edit = replace_text(scene, operand, f"({what} + {eps})")
     elif operand is not None and "norm" in what:
         why += " torch.nn.functional.normalize(x, dim=...) guards this case."
     return Suggestion(title=f"keep the denominator at least {eps}", why=why, edit=edit)
@@ -127,15 +125,15 @@ def _masked_softmax(scene: Scene) -> Suggestion | None:
     softmax = {"softmax", "log_softmax", "scaled_dot_product_attention", "special_softmax",
                "multi_head_attention_forward", "_softmax", "logsumexp"}  # fmt: skip
     made_by = scene.inner or scene.op
-    if made_by not in softmax and not _is_backward(scene, "Softmax", "LogSoftmax", "Logsumexp"):
+    if made_by not in softmax and not is_backward(scene, "Softmax", "LogSoftmax", "Logsumexp"):
         return None
-    rows = _fully_masked_rows(scene)
+    rows = fully_masked_rows(scene)
     where = f" (rows {rows})" if rows else ""
-    operand = _operand(scene, 0)
+    operand = nth_operand(scene, 0)
     edit = None
     if operand is not None and scene.op == "softmax" and isinstance(operand, ast.Name):
         name = operand.id
-        edit = _replace_text(scene, operand, f"{name}.clamp_min(torch.finfo({name}.dtype).min)")
+        edit = replace_text(scene, operand, f"{name}.clamp_min(torch.finfo({name}.dtype).min)")
     return Suggestion(
         title="give a fully masked row something finite",
         why=f"softmax over a row that is -inf everywhere{where} is 0/0. Mask with the dtype's "
@@ -145,11 +143,11 @@ def _masked_softmax(scene: Scene) -> Suggestion | None:
 
 
 def _exp(scene: Scene) -> Suggestion | None:
-    if scene.op not in {"exp", "expm1", "exp2", "sinh", "cosh"} and not _is_backward(scene, "Exp"):
+    if scene.op not in {"exp", "expm1", "exp2", "sinh", "cosh"} and not is_backward(scene, "Exp"):
         return None
-    limit = 11 if _is_half(scene.out, scene.inputs) else 80
+    limit = 11 if is_half(scene.out, scene.inputs) else 80
     dtype = str(scene.out.dtype).replace("torch.", "") if scene.out is not None else "float32"
-    high = f"; its largest input is {_highest(scene):.4g}" if _highest(scene) is not None else ""
+    high = f"; its largest input is {largest(scene):.4g}" if largest(scene) is not None else ""
     why = f"exp overflows {dtype} above about {11 if limit == 11 else 88}{high}."
     if scene.phase == "backward":
         why += (
@@ -159,12 +157,12 @@ def _exp(scene: Scene) -> Suggestion | None:
     return Suggestion(
         title=f"bound the argument of exp by {limit}",
         why=why,
-        edit=_wrap(scene, _operand(scene, 0), f"clamp(max={limit}.0)"),
+        edit=wrap(scene, nth_operand(scene, 0), f"clamp(max={limit}.0)"),
     )
 
 
 def _half(scene: Scene) -> Suggestion | None:
-    if not _is_half(scene.out, ()) or scene.optimizer is not None:
+    if not is_half(scene.out, ()) or scene.optimizer is not None:
         return None
     return Suggestion(
         title="compute this step in float32 or bfloat16",
@@ -175,7 +173,7 @@ def _half(scene: Scene) -> Suggestion | None:
 
 
 def _one_element_std(scene: Scene) -> Suggestion | None:
-    if scene.op not in {"std", "var", "std_mean", "var_mean"} and not _is_backward(
+    if scene.op not in {"std", "var", "std_mean", "var_mean"} and not is_backward(
         scene, "Std", "Var"
     ):
         return None
@@ -225,7 +223,7 @@ def _masked_target(scene: Scene) -> Suggestion | None:
 def _ctc(scene: Scene) -> Suggestion | None:
     if scene.op != "ctc_loss":
         return None
-    short = _too_short_for_ctc(scene.args)
+    short = too_short_for_ctc(scene.args)
     module, node = scene.place.module, scene.place.node
     new = edits.with_keyword(module, node, "zero_infinity", "True") if module and node else None
     return Suggestion(
@@ -242,7 +240,7 @@ def _inverse_trig(scene: Scene) -> Suggestion | None:
     return Suggestion(
         title=f"keep the argument of {name} inside its open interval",
         why=f"{name} or its derivative is infinite at the ends of its domain.",
-        edit=_wrap(scene, _operand(scene, 0), "clamp(-1 + 1e-6, 1 - 1e-6)"),
+        edit=wrap(scene, nth_operand(scene, 0), "clamp(-1 + 1e-6, 1 - 1e-6)"),
     )
 
 
@@ -259,7 +257,7 @@ def _empty_mean(scene: Scene) -> Suggestion | None:
 
 
 def _norm_gradient(scene: Scene) -> Suggestion | None:
-    if not _is_backward(scene, "Norm", "LinalgVectorNorm", "Cdist", "Hypot"):
+    if not is_backward(scene, "Norm", "LinalgVectorNorm", "Cdist", "Hypot"):
         return None
     return Suggestion(
         title="add a small constant before the norm",
@@ -286,8 +284,8 @@ def _adam_eps(scene: Scene) -> Suggestion | None:
 
 
 def _learning_rate(scene: Scene) -> Suggestion | None:
-    highest = _highest(scene)
-    narrow = _is_half(scene.out, scene.inputs)
+    highest = largest(scene)
+    narrow = is_half(scene.out, scene.inputs)
     huge = highest is not None and highest > (1e3 if narrow else 1e12)
     if scene.optimizer is None and not (huge and scene.op not in {"exp", "log", "div"}):
         return None
@@ -319,99 +317,3 @@ _RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 _GENERAL_RULES: tuple[Rule, ...] = (_half, _learning_rate)
 """Asked only when no rule knows a cause of its own."""
-
-
-def _operand(scene: Scene, index: int) -> ast.expr | None:
-    found = operands(scene.place.node)
-    return found[index] if index < len(found) else None
-
-
-def _is_receiver(node: ast.AST | None, operand: ast.expr) -> bool:
-    """Tell whether ``operand`` is the ``x`` of ``x.sqrt()``."""
-    called = node.func if isinstance(node, ast.Call) else None
-    return isinstance(called, ast.Attribute) and called.value is operand
-
-
-def _wrap(scene: Scene, operand: ast.expr | None, call: str) -> TextEdit | None:
-    if operand is None or scene.place.module is None:
-        return None
-    return edits.replace(scene.place, operand, edits.call_method(scene.place.module, operand, call))
-
-
-def _replace_text(scene: Scene, operand: ast.expr | None, new: str) -> TextEdit | None:
-    return edits.replace(scene.place, operand, new) if operand is not None else None
-
-
-def _log_softmax(scene: Scene, operand: ast.expr) -> TextEdit | None:
-    module = scene.place.module
-    if module is None or scene.place.node is None:
-        return None
-    text = module.text(operand)
-    return edits.replace(scene.place, scene.place.node, text.replace("softmax(", "log_softmax(", 1))
-
-
-def _hint_logits(operand: ast.expr | None) -> str:
-    if operand is not None and "sigmoid" in ast.dump(operand):
-        return " For probabilities from a sigmoid, torch.nn.functional.logsigmoid is exact."
-    return ""
-
-
-def _is_backward(scene: Scene, *names: str) -> bool:
-    return scene.phase == "backward" and any(
-        scene.op.startswith((f"{name}Backward", f"Safe{name}")) or scene.op.startswith(name)
-        for name in names
-    )
-
-
-def _is_fractional(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp):
-        return True
-    return isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value < 1
-
-
-def _is_half(out: Tensor | None, inputs: tuple[Tensor, ...]) -> bool:
-    return any(x is not None and x.dtype is torch.float16 for x in (out, *inputs[:2]))
-
-
-def _epsilon(scene: Scene) -> str:
-    return (
-        "1e-4" if _is_half(scene.out, scene.inputs) else "1e-12" if scene.op == "sqrt" else "1e-8"
-    )
-
-
-def _finite(x: Tensor) -> Tensor:
-    x = x.detach()
-    return x[torch.isfinite(x)] if not x.is_complex() else x.abs()[torch.isfinite(x.abs())]
-
-
-def _lowest(scene: Scene) -> float | None:
-    values = [float(v.min()) for v in map(_finite, scene.inputs[:1]) if v.numel()]
-    return min(values) if values else None
-
-
-def _highest(scene: Scene) -> float | None:
-    values = [float(v.abs().max()) for v in map(_finite, scene.inputs) if v.numel()]
-    return max(values) if values else None
-
-
-def _fully_masked_rows(scene: Scene) -> str:
-    """Return the first few leading indices whose last axis is -inf everywhere."""
-    if not scene.inputs or scene.inputs[0].dim() < 2:
-        return ""
-    masked = (scene.inputs[0].detach() == -torch.inf).all(-1)
-    rows = sorted({int(index[0]) for index in masked.nonzero()[:4096]})
-    return ", ".join(map(str, rows[:8])) + (" …" if len(rows) > 8 else "")
-
-
-def _too_short_for_ctc(args: tuple[Any, ...]) -> str:
-    if len(args) < 4 or not all(isinstance(x, (Tensor, tuple, list)) for x in args[1:4]):
-        return ""
-    targets, given, wanted = (torch.as_tensor(x) for x in args[1:4])
-    if targets.dim() != 2:
-        return ""
-    for sample, (steps, length) in enumerate(zip(given.tolist(), wanted.tolist())):
-        labels = targets[sample, :length].tolist()
-        needed = length + sum(a == b for a, b in zip(labels, labels[1:]))
-        if steps < needed:
-            return f"sample {sample} has input length {steps} but its target needs {needed}."
-    return ""

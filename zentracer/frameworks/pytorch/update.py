@@ -20,7 +20,8 @@ from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import owner_of, root_modules
 from zentracer.frameworks.pytorch.report import Finding
-from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
+from zentracer.frameworks.pytorch.scene import Scene
+from zentracer.frameworks.pytorch.suggest import suggestions_for
 from zentracer.frameworks.pytorch.trail import Site
 from zentracer.frameworks.pytorch.unseen import unseen
 

@@ -27,7 +27,8 @@ from zentracer.frameworks.pytorch.mode import Watcher, install, uninstall
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.plans import Plan
 from zentracer.frameworks.pytorch.report import Finding, hit_of
-from zentracer.frameworks.pytorch.suggest import Scene, suggestions_for
+from zentracer.frameworks.pytorch.scene import Scene
+from zentracer.frameworks.pytorch.suggest import suggestions_for
 from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site, Trail
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
 from zentracer.frameworks.pytorch.values import hit_values
