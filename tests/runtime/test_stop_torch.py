@@ -52,3 +52,16 @@ def test_steps(
 def users(stop: Stop, program: Path) -> dict:
     """The top frame, or with justMyCode off the user's frame that a library stop belongs to."""
     return next(frame for frame in stop.frames if frame["source"]["path"] == str(program))
+
+
+@pytest.mark.parametrize("just_my_code", [True, False])
+def test_steps_pass_over_what_an_armed_hook_calls(
+    client: Client, programs: Path, just_my_code: bool
+) -> None:
+    program = programs / "stop_armed.py"
+    client.launch(program=program, justMyCode=just_my_code, exceptions=["zentracer.nonfinite"])
+    stop = client.until_stopped()
+    assert stop.line == line_of(program, "made")
+    for marker in ("after", "then"):
+        stop = client.step("stepIn", stop)
+        assert (stop.path, stop.line) == (str(program), line_of(program, marker))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from examples import EXAMPLES, HIT, types
+from wire_examples import EXAMPLES, HIT, types
 
 from zentracer.wire import codec
 from zentracer.wire.codec import ERROR, EVENT, REQUEST, FrameReader, WireError, decode

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from examples import EXAMPLES, FIXTURES, render, types
+from wire_examples import EXAMPLES, FIXTURES, render, types
 
 from zentracer.wire import schema
 from zentracer.wire.codec import decode, to_json
@@ -33,7 +33,7 @@ def test_every_message_has_an_example() -> None:
 @pytest.mark.parametrize("name", sorted(types()))
 def test_a_fixture_is_read_and_written_unchanged(name: str) -> None:
     text = (FIXTURES / f"{name}.json").read_text(encoding="utf-8")
-    assert text == render(name), "run: python tests/wire/examples.py"
+    assert text == render(name), "run: python tests/wire/wire_examples.py"
     assert to_json(decode(types()[name], json.loads(text))) == json.loads(text)
 
 

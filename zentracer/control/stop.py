@@ -13,6 +13,8 @@ from zentracer.wire.messages import BreakpointHit
 
 is_debugger_busy = guard.is_busy
 """Whether the calling thread works for the debugger: hooks should then let everything pass."""
+own_work = guard.own_work
+"""Context of a hook's own analysis, so that no step wanders into the library code it calls."""
 
 
 def stop(hit: BreakpointHit, frame: FrameType, lasti: Optional[int] = None) -> bool:

@@ -1,6 +1,6 @@
 """One example of every message: the source of the fixtures that every language reads.
 
-``python tests/wire/examples.py`` rewrites the fixtures.
+``python tests/wire/wire_examples.py`` rewrites the fixtures.
 """
 
 from __future__ import annotations
