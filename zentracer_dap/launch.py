@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +104,8 @@ def check(arguments: Json) -> None:
     python: Any = arguments.get("python") or arguments.get("pythonPath")
     if isinstance(python, list) and python:
         python = cast(list[Any], python)[0]
+    import shutil  # costs 8 ms to load, so not before debugpy is loading too
+
     if isinstance(python, str) and shutil.which(python) is None:
         raise errors.interpreter_missing(python)
 

@@ -87,12 +87,23 @@ class Session:
 
     def forward(self, request: Json, on_response: OnResponse | None = None) -> None:
         """Pass a request on; its answer goes to the editor, or to ``on_response``."""
-        self.debugpy.send_request(request, on_response or (lambda r: self.relay(request, r)))
+        if on_response is not None:
+            self.debugpy.send_request(request, on_response)
+        else:
+            self.debugpy.send_request(
+                request,
+                lambda response: self.relay(request, response),
+                lambda rest: self._relay_rest(request, rest),
+            )
 
     def relay(self, request: Json, response: Json) -> None:
         """Send debugpy's ``response`` to the editor as the answer to ``request``."""
         if self._pending.pop(request["seq"], None) is not None:
             self.editor.channel.send({**response, "request_seq": request["seq"]})
+
+    def _relay_rest(self, request: Json, rest: bytes) -> None:
+        if self._pending.pop(request["seq"], None) is not None:
+            self.editor.channel.send_rest(request, rest)
 
     def respond(self, request: Json, body: Json | None = None) -> None:
         """Answer ``request`` with success, unless it has an answer."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import itertools
-import secrets
+import os
 import socket
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -121,6 +120,8 @@ class Runtime(asyncio.Protocol):
         if (frame.kind, frame.name) != (codec.EVENT, "hello"):
             raise WireError("The first message is not 'hello'.")
         hello = codec.decode(Hello, frame.body, "hello")
+        import hmac  # costs 10 ms to load, so not before the first process connects
+
         if not hmac.compare_digest(hello.token.encode(), self._owner.token.encode()):
             raise WireError("The token is wrong.")
         if hello.protocol_version != PROTOCOL_VERSION:
@@ -134,7 +135,7 @@ class RuntimeListener:
     """Accepts the runtimes of one debugged program."""
 
     def __init__(self) -> None:
-        self.token = secrets.token_hex(16)
+        self.token = os.urandom(16).hex()
         self.runtimes: list[Runtime] = []
         """Connected runtimes, in the order in which they came."""
         self.arrived = asyncio.Event()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO, Any, Protocol, cast
 
 from zentracer_dap.protocol import messages
@@ -19,6 +21,20 @@ from zentracer_dap.protocol.framing import FrameParser, FramingError, encode_fra
 from zentracer_dap.protocol.messages import Json, NotJson
 
 OnResponse = Callable[[Json], None]
+OnRest = Callable[[bytes], None]
+"""Takes what follows the numbers of a response, unparsed: ``"success": true, …}``."""
+
+_RESPONSE = re.compile(rb'\{"seq": ?\d+, ?"type": ?"response", ?"request_seq": ?(\d+), ?(?=")')
+"""How debugpy begins a response; one that begins otherwise is parsed like any message."""
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A request whose response is still to come."""
+
+    command: str
+    on_response: OnResponse
+    on_rest: OnRest | None = None
 
 
 class Writer(Protocol):
@@ -50,7 +66,7 @@ class Channel(asyncio.Protocol):
         self._held: list[bytes] | None = None
         self._parser = FrameParser()
         self._seq = 0
-        self._pending: dict[int, tuple[str, OnResponse]] = {}
+        self._pending: dict[int, _Pending] = {}
         self._writer: Writer | None = None
         self._reader: asyncio.ReadTransport | None = None
 
@@ -59,19 +75,30 @@ class Channel(asyncio.Protocol):
     def send(self, message: Json) -> int:
         """Send ``message`` under the next sequence number, which is returned."""
         self._seq += 1
-        content = messages.encode({**message, "seq": self._seq})
-        if self.trace:
-            self.trace(f"{self.name} <-- {content.decode()}")
-        if self._writer is not None and not self._is_closed:
-            self._writer.write(encode_frame(content))
+        self._write(messages.encode({**message, "seq": self._seq}))
         return self._seq
 
-    def send_request(self, message: Json, on_response: OnResponse) -> None:
-        """Send a request; its response is handed to ``on_response``, come what may."""
+    def send_rest(self, request: Json, rest: bytes) -> None:
+        """Answer ``request`` with a response that another channel received, unparsed."""
+        self._seq += 1
+        head = b'{"seq":%d,"type":"response","request_seq":%d,' % (self._seq, request["seq"])
+        self._write(head + rest)
+
+    def send_request(
+        self, message: Json, on_response: OnResponse, on_rest: OnRest | None = None
+    ) -> None:
+        """Send a request; its response is handed over, come what may.
+
+        Args:
+            message: the request.
+            on_response: takes the response.
+            on_rest: takes the response instead if it need not be parsed; a list of thousands of
+                variables would cost more than everything else we do.
+        """
         if not self.is_open:
             on_response(_lost(message["command"], self.name))
             return
-        self._pending[self.send(message)] = (message["command"], on_response)
+        self._pending[self.send(message)] = _Pending(message["command"], on_response, on_rest)
 
     def request(self, command: str, arguments: Json | None = None) -> asyncio.Future[Json]:
         """Send a request of our own; the future holds the whole response message."""
@@ -152,19 +179,39 @@ class Channel(asyncio.Protocol):
         for data in held:
             self.data_received(data)
 
+    def _write(self, content: bytes) -> None:
+        if self.trace:
+            self.trace(f"{self.name} <-- {content.decode()}")
+        if self._writer is not None and not self._is_closed:
+            self._writer.write(encode_frame(content))
+
     def _receive(self, content: bytes) -> None:
         if not self.is_open:
             return
         if self.trace:
             self.trace(f"{self.name} --> {content.decode(errors='replace')}")
+        if not self._pass_on(content):
+            self._dispatch(content)
+
+    def _pass_on(self, content: bytes) -> bool:
+        """Hand over a response that need not be parsed; False if it must be."""
+        match = _RESPONSE.match(content)
+        pending = self._pending.get(int(match[1])) if match else None
+        if match is None or pending is None or pending.on_rest is None:
+            return False
+        del self._pending[int(match[1])]
+        pending.on_rest(content[match.end() :])
+        return True
+
+    def _dispatch(self, content: bytes) -> None:
         try:
             message = messages.parse(content)
         except NotJson as error:
             self._lose(str(error))
             return
         if message["type"] == "response":
-            _, on_response = self._pending.pop(message["request_seq"], ("", self.on_message))
-            on_response(message)
+            pending = self._pending.pop(message["request_seq"], None)
+            (pending.on_response if pending else self.on_message)(message)
         else:
             self.on_message(message)
 
@@ -173,8 +220,8 @@ class Channel(asyncio.Protocol):
             return
         self.is_open = False
         pending, self._pending = self._pending, {}
-        for command, on_response in pending.values():
-            on_response(_lost(command, self.name))
+        for request in pending.values():
+            request.on_response(_lost(request.command, self.name))
         self.on_closed(problem)
 
 
