@@ -40,7 +40,7 @@ bench: $(READY)
 
 generate: $(READY)
 	@$(PYTHON) -m zentracer.wire.schema tests/wire/schema.json
-	@$(PYTHON) tests/wire/examples.py
+	@$(PYTHON) tests/wire/wire_examples.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
