@@ -110,9 +110,7 @@ def deferred(function: Any) -> Host:
     try:
         function()
     finally:
-        hooks.remove()
-        watch.leave_thread()
-        watch.close()
+        watch.close(hooks.remove)
     return host
 
 

@@ -5,10 +5,8 @@ RUNS IN the training process, loaded once the user has imported torch.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import types
-from typing import Callable
 
 import torch
 
@@ -18,7 +16,7 @@ from zentracer.frameworks.base import ArmedFilter, Framework, Host
 from zentracer.frameworks.pytorch.compiled_lines import CompiledLines
 from zentracer.frameworks.pytorch.frames import forget_known_code
 from zentracer.frameworks.pytorch.hooks import Hooks
-from zentracer.frameworks.pytorch.mode import uninstall
+from zentracer.frameworks.pytorch.main_thread import on_main_thread
 from zentracer.frameworks.pytorch.watch import Watch
 from zentracer.wire.filters import NONFINITE
 from zentracer.wire.messages import Location
@@ -41,7 +39,7 @@ class PyTorch(Framework):
         self._host = host
         self._watch: Watch | None = None
         self._hooks: Hooks | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def arm(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
         """Watch for exactly these exceptions; an empty tuple removes every hook."""
@@ -49,14 +47,15 @@ class PyTorch(Framework):
         with self._lock:
             if not wanted:
                 self._disarm()
-            elif self._watch is not None:
-                self._watch.filters, self._watch.precise = wanted, precise
+                return
+            forget_known_code()
+            if self._watch is not None:
+                self._watch.open(wanted, precise=precise)
             else:
-                forget_known_code()
                 self._watch = Watch(self._host, wanted, precise=precise)
                 self._hooks = Hooks(self._watch)
                 self._hooks.add()
-                _on_main_thread(self._enter)
+            on_main_thread(self._enter)
 
     def disarm(self) -> None:
         """Remove every hook."""
@@ -75,34 +74,17 @@ class PyTorch(Framework):
         return place_of(site.code, site.lasti, site.op).location if site is not None else None
 
     def _disarm(self) -> None:
-        if self._watch is None or self._hooks is None:
+        if self._watch is not None:
+            self._watch.close(self._remove_hooks)
+
+    def _remove_hooks(self) -> None:
+        """Leave no trace: no thread has our mode any more."""
+        if self._watch is None or self._hooks is None or self._watch.filters:
             return
         self._hooks.remove()
-        self._watch.close()
         self._watch = self._hooks = None
-        _on_main_thread(uninstall)
 
     def _enter(self) -> None:
         watch = self._watch
-        if watch is not None:
+        if watch is not None and watch.filters and not watch.is_in_thread():
             watch.enter_thread()
-
-
-_PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-_waiting: list[Callable[[], None]] = []
-
-
-@_PENDING
-def _run_waiting(_: object) -> int:
-    while _waiting:
-        _waiting.pop(0)()
-    return 0
-
-
-def _on_main_thread(action: Callable[[], None]) -> None:
-    """Run ``action`` on the main thread: now, or between two of its bytecodes."""
-    if threading.current_thread() is threading.main_thread():
-        action()
-        return
-    _waiting.append(action)
-    ctypes.pythonapi.Py_AddPendingCall(_run_waiting, None)

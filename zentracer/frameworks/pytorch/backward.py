@@ -207,6 +207,9 @@ def run_backward(
     watch: Watch, engine: Any, roots: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call the engine with the watcher on this thread's stack and hooks on the graph."""
+    if not watch.filters:
+        watch.remove_retired()
+        return engine.run_backward(roots, *args, **kwargs)
     watcher = watch.enter_thread() if installed() is None else None
     depth = getattr(watch.local, "in_backward", 0)
     watch.local.in_backward = depth + 1
@@ -230,8 +233,6 @@ def run_backward(
 
 
 def _prepare(watch: Watch, roots: tuple[Any, ...]) -> Run | None:
-    if not watch.filters:
-        return None
     watch.wake()
     try:
         frame = user_frame(sys._getframe(1))

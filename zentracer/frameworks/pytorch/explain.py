@@ -21,14 +21,15 @@ _COPYING = frozenset({"empty", "empty_like", "masked_fill", "where", "full", "sc
 
 
 def inner_operation(
-    func: Callable[..., Any], plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]
+    func: Callable[..., Any] | None, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> str | None:
     """Return the name of the inner operation that made the first bad value, if there is one.
 
-    Only for functions written in Python: the others are one operation already. None when the
-    function cannot be run again (it wrote into its argument, is very large, or fails).
+    Only for functions of torch written in Python: the others are one operation already, and what
+    the user wrote must not run twice. None when the function cannot be run again (it wrote into
+    its argument, is very large, or fails).
     """
-    if plan.in_place or not isinstance(func, types.FunctionType):
+    if plan.in_place or not isinstance(func, types.FunctionType) or not _is_torch(func):
         return None
     tensors = list(tensors_in([args, kwargs]))
     if sum(x.numel() for x in tensors) > _MAX_ELEMENTS or any(not x.is_cpu for x in tensors):
@@ -44,6 +45,10 @@ def inner_operation(
     except Exception:  # whatever the function raises on a copy; then the outer name has to do
         return None
     return recorder.first
+
+
+def _is_torch(func: types.FunctionType) -> bool:
+    return func.__module__.split(".")[0] == torch.__name__
 
 
 class _Recorder(TorchDispatchMode):

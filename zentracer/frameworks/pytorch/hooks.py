@@ -6,7 +6,6 @@ RUNS IN the training process. Each hook says why it is needed; ``Hooks.remove`` 
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable
@@ -19,8 +18,12 @@ from torch.optim.optimizer import (
 )
 
 from zentracer.frameworks.pytorch.backward import run_backward
-from zentracer.frameworks.pytorch.compiled import call_compiled
-from zentracer.frameworks.pytorch.mode import Watcher, installed
+from zentracer.frameworks.pytorch.compiled import (
+    call_scripted,
+    watch_dynamo,
+    when_dynamo_is_there,
+)
+from zentracer.frameworks.pytorch.mode import only_watchers
 from zentracer.frameworks.pytorch.update import Updates
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ class Hooks:
         self._watch = watch
         self._replaced: list[tuple[Any, str, Any, Any]] = []
         self._handles: list[Any] = []
+        self._cancel_dynamo: Callable[[], None] = lambda: None
 
     def add(self) -> None:
         """Install every hook."""
@@ -49,6 +53,7 @@ class Hooks:
 
     def remove(self) -> None:
         """Take every hook out, unless somebody has replaced it since."""
+        self._cancel_dynamo()
         for handle in self._handles:
             handle.remove()
         for owner, name, original, ours in reversed(self._replaced):
@@ -89,7 +94,7 @@ class Hooks:
                 try:
                     original(thread)
                 finally:
-                    watch.watchers.pop(threading.get_ident(), None)
+                    watch.leave_thread()
 
             return _bootstrap_inner
 
@@ -120,7 +125,7 @@ class Hooks:
         def make(original: Callable[..., bool]) -> Callable[..., bool]:
             @functools.wraps(original)
             def has_torch_function(relevant_args: Any) -> bool:
-                if torch.compiler.is_dynamo_compiling() or not _only_ours():
+                if torch.compiler.is_dynamo_compiling() or not only_watchers():
                     return original(relevant_args)
                 return any(type(x) not in _PLAIN_TYPES and _overrides(x) for x in relevant_args)
 
@@ -131,45 +136,19 @@ class Hooks:
     def _watch_scripted(self) -> None:
         """TorchScript runs without torch calls from Python; its result is checked at the call."""
         for cls in (torch._C.ScriptFunction, torch._C.ScriptMethod):
-            self._replace(cls, "__call__", lambda original: call_compiled(self._watch, original))
+            self._replace(cls, "__call__", lambda original: call_scripted(self._watch, original))
 
     def _watch_compiled(self) -> None:
         """Compiled code is entered without our mode: dynamo would trace it."""
-        loaded = sys.modules.get("torch._dynamo.eval_frame")
-        if loaded is not None:
-            self._wrap_compiled_calls(loaded)
-            return
 
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(original)
-            def compile(*args: Any, **kwargs: Any) -> Any:
-                import torch._dynamo.eval_frame as eval_frame
+        def wrap(dynamo: Any) -> None:
+            self._replace(
+                dynamo,
+                "_maybe_set_eval_frame",
+                lambda original: watch_dynamo(self._watch, original),
+            )
 
-                if self._watch.filters:
-                    self._wrap_compiled_calls(eval_frame)
-                return original(*args, **kwargs)
-
-            return compile
-
-        self._replace(torch, "compile", make)
-
-    def _wrap_compiled_calls(self, eval_frame: Any) -> None:
-        context = eval_frame._TorchDynamoContext
-        if any(owner is context for owner, *_ in self._replaced):
-            return
-        watch = self._watch
-
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(original)
-            def __call__(self: Any, fn: Any) -> Any:
-                result = original(self, fn)
-                if type(result) is not type(make) or result is fn:
-                    return result  # a module; its forward came through here as a function
-                return call_compiled(watch, result)
-
-            return __call__
-
-        self._replace(context, "__call__", make)
+        self._cancel_dynamo = when_dynamo_is_there(wrap)
 
 
 class _Engine:
@@ -192,10 +171,6 @@ class _Inherited:
 
 
 _INHERITED = _Inherited()
-
-
-def _only_ours() -> bool:
-    return torch._C._len_torch_function_stack() == 1 and isinstance(installed(), Watcher)
 
 
 def _overrides(x: Any) -> bool:

@@ -45,6 +45,8 @@ class Watcher(TorchFunctionMode):
         self.ident = _ident()
         self.asleep = 0
         """Above zero inside library optimisers, whose result is checked as a whole."""
+        self.retired = False
+        """Disarmed, but maybe still on the stack: torch puts a mode back after each call."""
         self.seen = sequence_number()
         """Number of the next autograd node when this watcher last looked."""
 
@@ -53,6 +55,8 @@ class Watcher(TorchFunctionMode):
         if kwargs is None:
             kwargs = {}
         if self.asleep:
+            if self.retired:
+                self.watch.remove_retired_soon()
             return func(*args, **kwargs)
         plan = plan_for(func)
         kind = plan.kind
@@ -155,28 +159,51 @@ def suspicious_slow(x: Any, may_wait: bool) -> bool:
 
 
 def install(watcher: Watcher) -> None:
-    """Put ``watcher`` at the bottom of this thread's stack of modes."""
-    _rebuild([watcher, *_stack(without=Watcher)])
+    """Put ``watcher`` at the bottom of this thread's stack of modes.
+
+    Only the mode of ``torch.set_default_device`` stays below: it wants to be the very first.
+    """
+    modes = _others()
+    default = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    below = modes[:1] if modes and modes[0] is default else []
+    _rebuild([*below, watcher, *modes[len(below) :]])
 
 
 def uninstall() -> None:
     """Take the watcher off this thread's stack of modes."""
-    _rebuild(_stack(without=Watcher))
+    _rebuild(_others())
+
+
+def remove_retired() -> list[Watcher]:
+    """Take the watchers that are disarmed off this thread's stack, as far as they are on it."""
+    modes = _stack()
+    retired = [mode for mode in modes if isinstance(mode, Watcher) and mode.retired]
+    if retired:
+        _rebuild([mode for mode in modes if mode not in retired])
+    return retired
+
+
+def only_watchers() -> bool:
+    """Tell whether there are modes on this thread's stack, all of them ours."""
+    modes = _stack()
+    return bool(modes) and all(isinstance(mode, Watcher) for mode in modes)
 
 
 def installed() -> Watcher | None:
     """Return the watcher of this thread if it is on the stack right now."""
-    for index in range(torch._C._len_torch_function_stack()):
-        mode = torch._C._get_function_stack_at(index)
-        if isinstance(mode, Watcher):
+    for mode in _stack():
+        if isinstance(mode, Watcher) and not mode.retired:
             return mode
     return None
 
 
-def _stack(without: type) -> list[Any]:
+def _stack() -> list[Any]:
     length = torch._C._len_torch_function_stack()
-    modes = [torch._C._get_function_stack_at(index) for index in range(length)]
-    return [mode for mode in modes if not isinstance(mode, without)]
+    return [torch._C._get_function_stack_at(index) for index in range(length)]
+
+
+def _others() -> list[Any]:
+    return [mode for mode in _stack() if not isinstance(mode, Watcher) or mode.retired]
 
 
 def _rebuild(modes: list[Any]) -> None:

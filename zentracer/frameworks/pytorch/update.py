@@ -41,6 +41,9 @@ class Updates:
     def before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Read the deferred checks; let a library optimiser work unwatched."""
         watch = self._watch
+        if not watch.filters:
+            watch.remove_retired()
+            return
         watch.deferred.flush(user_frame(sys._getframe(1)))
         watcher = getattr(watch.local, "watcher", None)
         closure = any(map(callable, (*args[1:], *kwargs.values())))
@@ -50,6 +53,8 @@ class Updates:
     def after(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Check the parameters; stop if the step made one of them non-finite."""
         watch = self._watch
+        if not watch.filters:
+            return
         watch.wake()
         watch.skipped = 0
         frame = user_frame(sys._getframe(1))

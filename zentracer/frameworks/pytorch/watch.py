@@ -9,7 +9,7 @@ import sys
 import threading
 import types
 import weakref
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -23,7 +23,8 @@ from zentracer.frameworks.pytorch.explain import inner_operation
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.judge import Verdict, judge
-from zentracer.frameworks.pytorch.mode import Watcher, install, uninstall
+from zentracer.frameworks.pytorch.main_thread import on_main_thread, soon_on_main_thread
+from zentracer.frameworks.pytorch.mode import Watcher, install, remove_retired, uninstall
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.plans import Plan
 from zentracer.frameworks.pytorch.report import Finding, hit_of
@@ -58,6 +59,8 @@ class Watch:
         self.local = threading.local()
         self.watchers: dict[int, Watcher] = {}
         self.main: Watcher | None = None
+        self._removal_asked = False
+        self._when_gone: Callable[[], None] = lambda: None
         self.polluted = False
         """A reported value may still be about; what it spreads to is no new finding."""
         self.step: int | None = None
@@ -81,13 +84,23 @@ class Watch:
         install(watcher)
         return watcher
 
+    def is_in_thread(self) -> bool:
+        """Tell whether the calling thread has a watcher, if maybe off its stack right now."""
+        return getattr(self.local, "watcher", None) is not None
+
     def leave_thread(self) -> None:
         """Stop watching the calling thread."""
         uninstall()
+        remove_retired()
         watcher = getattr(self.local, "watcher", None)
         if watcher is not None:
-            self.watchers.pop(watcher.ident, None)
-            self.local.watcher = None
+            self._drop(watcher)
+
+    def _drop(self, watcher: Watcher) -> None:
+        self.local.watcher = None
+        self.watchers.pop(watcher.ident, None)
+        if not self.filters and not self.watchers:
+            self._when_gone()
 
     def step_aside(self) -> None:
         """Take the watcher off this thread's stack; it will be back where it was taken from."""
@@ -118,12 +131,44 @@ class Watch:
         """Tell whether all nodes were made on the thread that owns the trail."""
         return len(self.watchers) <= 1
 
-    def close(self) -> None:
-        """Make every watcher inert; those of other threads stay on their stacks."""
-        self.filters = ()
+    # -- armed and not -----------------------------------------------------------------------
+
+    def open(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
+        """Watch for exactly these exceptions, also after ``close``."""
+        self.filters, self.precise = filters, precise
         for watcher in list(self.watchers.values()):
+            watcher.retired = False
+            watcher.asleep = 0
+
+    def close(self, when_gone: Callable[[], None]) -> None:
+        """Make every watcher inert, and call ``when_gone`` once no thread has one.
+
+        The main thread drops its own between two torch calls, other threads at the next step of
+        an optimiser, the next backward pass or their end.
+        """
+        self.filters = ()
+        self._when_gone = when_gone
+        for watcher in list(self.watchers.values()):
+            watcher.retired = True
             watcher.asleep = 1
             watcher.trail = Trail()
+        if not self.watchers:
+            when_gone()
+        on_main_thread(self.remove_retired)
+
+    def remove_retired(self) -> None:
+        """Remove the calling thread's watcher if it is inert; inside a torch call it stays."""
+        self._removal_asked = False
+        if getattr(self.local, "in_backward", 0):
+            return  # there it is on the stack a second time
+        for watcher in remove_retired():
+            watcher.watch._drop(watcher)
+
+    def remove_retired_soon(self) -> None:
+        """Remove an inert watcher that was inside a torch call when it was disarmed."""
+        if not self._removal_asked and threading.current_thread() is threading.main_thread():
+            self._removal_asked = True
+            soon_on_main_thread(self.remove_retired)
 
     # -- mixed precision -------------------------------------------------------------------
 

@@ -1,0 +1,40 @@
+"""Work that only the main thread can do, asked for by another one.
+
+RUNS IN the training process. Modes belong to a thread, and the editor's requests arrive on ours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any, Callable
+
+_RETRY_SECONDS = 0.05
+_PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_waiting: list[Callable[[], None]] = []
+
+
+def on_main_thread(action: Callable[[], None]) -> None:
+    """Run ``action`` on the main thread: now, or between two of its bytecodes."""
+    if threading.current_thread() is threading.main_thread():
+        action()
+        return
+    _waiting.append(action)
+    if ctypes.pythonapi.Py_AddPendingCall(_run_waiting, None):  # the queue is full
+        _waiting.remove(action)
+        soon_on_main_thread(action)
+
+
+def soon_on_main_thread(action: Callable[[], None]) -> None:
+    """Run ``action`` on the main thread a little later, when it does something else."""
+    timer: Any = threading.Timer(_RETRY_SECONDS, on_main_thread, [action])
+    timer.daemon = True
+    timer.pydev_do_not_trace = timer.is_pydev_daemon_thread = True
+    timer.start()
+
+
+@_PENDING
+def _run_waiting(_: object) -> int:
+    while _waiting:
+        _waiting.pop(0)()
+    return 0
