@@ -168,12 +168,13 @@ def test_a_stop_while_another_thread_is_at_a_breakpoint_comes_afterwards(
 ) -> None:
     program = programs / "stop_beside_breakpoint.py"
     client = debug(program.name, breakpoints={program: [line_of(program, "breakpoint")]})
-    reasons = []
-    for _ in range(2):
-        stop = client.until_stopped()
-        reasons.append(stop.body["reason"])
-        client.resume(stop.thread_id)
-    assert sorted(reasons) == ["breakpoint", "exception"]
+    first = client.until_stopped()
+    assert first.body["reason"] == "breakpoint"
+    client.evaluate("noticed.wait()", first.frame_id)
+    client.resume(first.thread_id)
+    second = client.until_stopped()
+    assert (second.body["reason"], second.body["description"]) == ("exception", "found")
+    client.resume(second.thread_id)
     assert client.until_exit() == 0
 
 
