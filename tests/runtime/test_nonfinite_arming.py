@@ -182,6 +182,27 @@ def test_thread_that_outlives_the_watch() -> None:
     assert touched() == before
 
 
+def test_thread_that_ran_before_the_watch_joins_at_its_next_backward() -> None:
+    before = touched()
+    armed = threading.Event()
+
+    def work() -> None:
+        armed.wait()
+        torch.ones(2, requires_grad=True).sum().backward()
+        make_nan()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with watching() as host:
+        armed.set()
+        thread.join()
+    assert len(host.hits) == 1
+    framework = PyTorch(Host())
+    framework.arm(ARMED, precise=False)
+    framework.disarm()
+    assert touched() == before
+
+
 def test_modes_of_the_users_own_stay_where_they_are() -> None:
     mode = Calls(lambda: None)
     framework = PyTorch(Host())

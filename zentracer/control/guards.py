@@ -8,8 +8,10 @@ syntax tree: a value is guarded if everything that reads it selects, masks or te
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import Optional
 
+from zentracer.control.masks import ValueOf, is_mask
 from zentracer.control.source import Module, call_name, scope_of, statement_of
 
 _GUARDS = frozenset(
@@ -22,69 +24,83 @@ _BOUNDS = frozenset(["clamp", "clamp_", "clamp_max", "clamp_max_", "clip", "mini
 _CARRIERS = (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.keyword, ast.Starred, ast.NamedExpr)
 
 
-def is_guarded(module: Module, node: ast.AST, *, has_nan: bool) -> bool:
+def is_guarded(
+    module: Module, node: ast.AST, *, has_nan: bool, value_of: ValueOf = lambda name: None
+) -> bool:
     """Return whether the value of ``node`` only reaches code that expects NaN or Inf in it.
 
     Args:
         module: The parsed file.
         node: The expression that made the value.
         has_nan: Whether the value holds NaN; a clamp tames infinities only.
+        value_of: Looks names up in the running frame, to tell a mask from a position.
     """
-    return _flows_into_guard(module, node, has_nan, depth=3)
+    return _Flow(module, has_nan, value_of).is_guarded(node, depth=3)
 
 
-def _flows_into_guard(module: Module, node: ast.AST, has_nan: bool, depth: int) -> bool:
-    child: ast.AST = node
-    parent = module.parents.get(child)
-    while parent is not None:
-        if isinstance(parent, ast.Compare):
-            return True
-        if isinstance(parent, ast.Attribute):  # (n / d).nan_to_num()
-            call = module.parents.get(parent)
-            return isinstance(call, ast.Call) and call.func is parent and _guards(call, has_nan)
-        if isinstance(parent, ast.Call):
-            return child is not parent.func and _guards(parent, has_nan)
+@dataclass(frozen=True)
+class _Flow:
+    module: Module
+    has_nan: bool
+    value_of: ValueOf
+
+    def is_guarded(self, node: ast.AST, depth: int) -> bool:
+        child: ast.AST = node
+        parents = self.module.parents
+        parent = parents.get(child)
+        while parent is not None:
+            if isinstance(parent, ast.Compare):
+                return True
+            if isinstance(parent, ast.Attribute):  # (n / d).nan_to_num()
+                call = parents.get(parent)
+                return isinstance(call, ast.Call) and call.func is parent and self._guards(call)
+            if isinstance(parent, ast.Call):
+                return child is not parent.func and self._guards(parent)
+            if isinstance(parent, ast.Subscript):
+                return child is parent.value and self._selects(parent)
+            if isinstance(parent, ast.Assign):
+                return self._is_assigned_to_guarded(parent, depth)
+            if not isinstance(parent, _CARRIERS):
+                return False
+            child, parent = parent, parents.get(parent)
+        return False
+
+    def _guards(self, call: ast.Call) -> bool:
+        name = call_name(call)
+        return name in _GUARDS or (name in _BOUNDS and not self.has_nan)
+
+    def _selects(self, subscript: ast.Subscript) -> bool:
+        return is_mask(self.module, subscript.slice, self.value_of)
+
+    def _is_assigned_to_guarded(self, statement: ast.Assign, depth: int) -> bool:
+        if (
+            not depth
+            or len(statement.targets) != 1
+            or not isinstance(statement.targets[0], ast.Name)
+        ):
+            return False
+        reads = _reads_until_rebound(self.module, statement, statement.targets[0].id)
+        if not reads:
+            return False
+        for read in reads:
+            if self._is_cleaned_by(read):
+                return True  # d[m == 0] = 0: from here on the value is clean
+            if not self.is_guarded(read, depth - 1):
+                return False
+        return True
+
+    def _is_cleaned_by(self, read: ast.expr) -> bool:
+        """Tell whether the bad elements of a name are overwritten where it is read."""
+        parent = self.module.parents.get(read)
         if isinstance(parent, ast.Subscript):
-            return child is parent.value and _selects(parent.slice)
-        if isinstance(parent, ast.Assign):
-            return _assigned_value_is_guarded(module, parent, has_nan, depth)
-        if not isinstance(parent, _CARRIERS):
-            return False
-        child, parent = parent, module.parents.get(parent)
-    return False
-
-
-def _guards(call: ast.Call, has_nan: bool) -> bool:
-    name = call_name(call)
-    return name in _GUARDS or (name in _BOUNDS and not has_nan)
-
-
-def _selects(index: ast.expr) -> bool:
-    """Tell whether an index may be a mask rather than a position or a slice."""
-    if isinstance(index, (ast.Constant, ast.Slice)):
-        return False
-    if isinstance(index, ast.UnaryOp):
-        return isinstance(index.op, ast.Invert)
-    if isinstance(index, ast.Tuple):
-        return any(_selects(item) for item in index.elts)
-    return True
-
-
-def _assigned_value_is_guarded(
-    module: Module, statement: ast.Assign, has_nan: bool, depth: int
-) -> bool:
-    if not depth or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
-        return False
-    name = statement.targets[0].id
-    reads = _reads_until_rebound(module, statement, name)
-    if not reads:
-        return False
-    for read in reads:
-        if _is_masked_store(module, read):
-            return True  # d[m == 0] = 0: from here on the value is clean
-        if not _flows_into_guard(module, read, has_nan, depth - 1):
-            return False
-    return True
+            return isinstance(parent.ctx, ast.Store) and self._selects(parent)
+        call = self.module.parents.get(parent) if isinstance(parent, ast.Attribute) else None
+        return (
+            isinstance(call, ast.Call)
+            and call.func is parent
+            and call_name(call).endswith("_")
+            and self._guards(call)
+        )
 
 
 def _reads_until_rebound(module: Module, statement: ast.Assign, name: str) -> list[ast.expr]:
@@ -104,12 +120,3 @@ def _reads_until_rebound(module: Module, statement: ast.Assign, name: str) -> li
             rebound = line if rebound is None else min(rebound, line)
     kept = [read for read in reads if rebound is None or read.lineno <= rebound]
     return sorted(kept, key=lambda read: (read.lineno, read.col_offset))
-
-
-def _is_masked_store(module: Module, read: ast.expr) -> bool:
-    parent = module.parents.get(read)
-    return (
-        isinstance(parent, ast.Subscript)
-        and isinstance(parent.ctx, ast.Store)
-        and _selects(parent.slice)
-    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from threading import _DummyThread, current_thread  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -210,6 +211,7 @@ def run_backward(
     if not watch.filters:
         watch.remove_retired()
         return engine.run_backward(roots, *args, **kwargs)
+    joins = not watch.is_in_thread() and not isinstance(current_thread(), _DummyThread)
     watcher = watch.enter_thread() if installed() is None else None
     depth = getattr(watch.local, "in_backward", 0)
     watch.local.in_backward = depth + 1
@@ -223,7 +225,7 @@ def run_backward(
         watch.local.in_backward = depth
         if run is not None:
             run.close()
-        if watcher is not None:
+        if watcher is not None and not joins:  # it is off the stack, inside a torch call
             watch.step_aside()
     frame = user_frame(sys._getframe(1))
     if run is not None and run.pending is not None and frame is not None:

@@ -130,6 +130,7 @@ def _leave(
         if watcher is watch.main:
             watcher.trail.note(call.before, after, site)
         else:
+            watch.marked = True
             mark_nodes(tensors_in(out), site)
     watcher.seen = after
     if any([watcher.suspicious(x) for x in tensors_in(out)]):

@@ -13,6 +13,7 @@ _known: dict[int, tuple[bool, types.CodeType]] = {}
 """By identity: hashing a code object costs more than the rest of the walk, and equal code may come
 from different files. The entry keeps its code alive, so that an identity is not reused."""
 _MAX_KNOWN = 100_000
+_PASSING_ON = ("__torch_function__", "__torch_dispatch__")
 
 
 def user_frame(frame: types.FrameType | None) -> types.FrameType | None:
@@ -45,5 +46,7 @@ def forget_known_code() -> None:
 def _classify(code: types.CodeType) -> tuple[bool, types.CodeType]:
     if len(_known) >= _MAX_KNOWN:
         _known.clear()
-    known = _known[id(code)] = (is_user_code(code), code)
+    # A mode of the user's passes each call on: the line that made the call is the one to name.
+    is_users = code.co_name not in _PASSING_ON and is_user_code(code)
+    known = _known[id(code)] = (is_users, code)
     return known

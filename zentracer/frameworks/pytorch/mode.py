@@ -64,7 +64,7 @@ class Watcher(TorchFunctionMode):
             return func(*args, **kwargs)
         before = sequence_number()
         mine = _ident() == self.ident  # not on the threads of the autograd engine
-        if mine and before != self.seen:
+        if mine and before != self.seen and self.watch.main is self:
             self._note_unseen(before, plan, _get_frame(1))
         was_bad = False
         if kind == CHECK and plan.in_place and args:
@@ -126,6 +126,7 @@ class Watcher(TorchFunctionMode):
         if mine and self.watch.main is self:
             self.trail.note(before, after, site)
         else:
+            self.watch.marked = True
             mark_nodes(tensors_in(out), site)
 
     def _note_unseen(self, before: int, plan: Plan, frame: types.FrameType) -> None:

@@ -47,7 +47,7 @@ _FOLLOWED = frozenset(
     index_put_ index_select item kthvalue leaky_relu masked_fill masked_fill_ masked_scatter
     masked_scatter_ masked_select max max_pool1d max_pool2d max_pool3d maximum median meshgrid min
     minimum mode moveaxis movedim msort nan_to_num nan_to_num_ nanmedian narrow neg negative
-    new_empty new_full new_ones new_tensor new_zeros normal_ numpy one_hot ones ones_like pad
+    new new_empty new_full new_ones new_tensor new_zeros normal_ numpy one_hot ones ones_like pad
     permute pin_memory positive put put_ rand rand_like randint randint_like randn randn_like
     random_ randperm ravel real relu relu6 relu_ repeat repeat_interleave requires_grad_ reshape
     reshape_as resize_ resize_as_ resolve_conj resolve_neg roll rot90 round rrelu scalar_tensor

@@ -71,7 +71,9 @@ class Updates:
 
     def _look(self, optimizer: Any, frame: types.FrameType) -> Finding | None:
         watch = self._watch
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        parameters = [
+            p for group in optimizer.param_groups for p in group["params"] if p.grad is not None
+        ]  # the others it leaves alone
         self._defer(optimizer, parameters, frame)
         bad = _first_bad([p for p in parameters if not watch.defers(p)])
         if bad is None:

@@ -59,6 +59,8 @@ class Watch:
         self.local = threading.local()
         self.watchers: dict[int, Watcher] = {}
         self.main: Watcher | None = None
+        self.marked = False
+        """Whether nodes were made on other threads, and carry their site themselves."""
         self._removal_asked = False
         self._when_gone: Callable[[], None] = lambda: None
         self.polluted = False
@@ -79,7 +81,7 @@ class Watch:
         if watcher is None:
             watcher = self.local.watcher = Watcher(self)
             self.watchers[watcher.ident] = watcher
-            if self.main is None:
+            if threading.current_thread() is threading.main_thread():
                 self.main = watcher
         install(watcher)
         return watcher
@@ -114,7 +116,7 @@ class Watch:
 
     def anyone(self) -> Watcher:
         """Return a watcher; checks of values do not depend on which."""
-        return self.main or self.enter_thread()
+        return self.main or next(iter(self.watchers.values()), None) or self.enter_thread()
 
     def defers(self, x: torch.Tensor) -> bool:
         """Tell whether the check of ``x`` is left to the end of the step."""
@@ -129,7 +131,7 @@ class Watch:
 
     def only_one_thread(self) -> bool:
         """Tell whether all nodes were made on the thread that owns the trail."""
-        return len(self.watchers) <= 1
+        return not self.marked
 
     # -- armed and not -----------------------------------------------------------------------
 
@@ -148,6 +150,9 @@ class Watch:
         """
         self.filters = ()
         self._when_gone = when_gone
+        alive = {thread.ident for thread in threading.enumerate()}
+        for ident in self.watchers.keys() - alive:
+            del self.watchers[ident]
         for watcher in list(self.watchers.values()):
             watcher.retired = True
             watcher.asleep = 1
@@ -241,7 +246,9 @@ class Watch:
         if (
             place.module
             and place.node
-            and guards.is_guarded(place.module, place.node, has_nan=bool(verdict.nan))
+            and guards.is_guarded(
+                place.module, place.node, has_nan=bool(verdict.nan), value_of=user.f_locals.get
+            )
         ):
             return None
         return user, self._made_here(plan, func, args, kwargs, verdict, place, user, frame)
@@ -306,7 +313,7 @@ class Watch:
     ) -> Finding:
         place = place_of(frame.f_code, frame.f_lasti, "backward")
         node = root.grad_fn
-        site = self.main.trail.find(node._sequence_nr()) if self.main and node else None
+        site = self.site_of_node(node) if node is not None else None
         made = place_of(site.code, site.lasti, site.op) if site else place
         name = node.name() if node is not None else "a leaf"
         return Finding(
