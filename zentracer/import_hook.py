@@ -7,7 +7,10 @@ finder leaves ``sys.meta_path`` once every awaited module has come.
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any, Callable, Dict
+
+_POLL_SECONDS = 0.05
 
 
 def when_imported(callbacks: Dict[str, Callable[[], None]]) -> None:
@@ -19,7 +22,11 @@ def when_imported(callbacks: Dict[str, Callable[[], None]]) -> None:
     awaited = dict(callbacks)
     for name in list(awaited):
         module = sys.modules.get(name)
-        if module is not None and not _is_initializing(module):
+        if module is None:
+            continue
+        if _is_initializing(module):  # we were attached while it was being imported
+            _wait_for(module, awaited.pop(name))
+        else:
             awaited.pop(name)()
     if awaited:
         sys.meta_path.insert(0, _Finder(awaited))
@@ -27,6 +34,21 @@ def when_imported(callbacks: Dict[str, Callable[[], None]]) -> None:
 
 def _is_initializing(module: Any) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def _wait_for(module: Any, callback: Callable[[], None]) -> None:
+    """Call ``callback`` on a thread of ours once an import that runs elsewhere has ended."""
+
+    def look() -> None:
+        if _is_initializing(module):
+            _wait_for(module, callback)
+        elif module.__name__ in sys.modules:  # a failed import takes its module away again
+            callback()
+
+    timer = threading.Timer(_POLL_SECONDS, look)
+    timer.daemon = True
+    timer.pydev_do_not_trace = timer.is_pydev_daemon_thread = True  # type: ignore[attr-defined]
+    timer.start()
 
 
 class _Finder:

@@ -99,3 +99,33 @@ def test_threads_that_import_at_the_same_time(framework: Callable[[str], str]) -
     for thread in threads:
         thread.join()
     assert seen == [name]
+
+
+def test_attaching_in_the_middle_of_an_import(framework: Callable[[str], str]) -> None:
+    name = framework("import attach_gate\nattach_gate.wait()\nlast = 2\n")
+    reached, go_on, told = threading.Event(), threading.Event(), threading.Event()
+    seen: list[int | None] = []
+
+    class Gate:
+        @staticmethod
+        def wait() -> None:
+            reached.set()
+            go_on.wait()
+
+    def arrived() -> None:
+        seen.append(vars(sys.modules[name]).get("last"))
+        told.set()
+
+    sys.modules["attach_gate"] = Gate  # type: ignore[assignment]
+    try:
+        importing = threading.Thread(target=importlib.import_module, args=(name,))
+        importing.start()
+        reached.wait()
+        when_imported({name: arrived})
+        assert seen == []
+        go_on.set()
+        importing.join()
+        told.wait()
+    finally:
+        del sys.modules["attach_gate"]
+    assert seen == [2]
