@@ -20,8 +20,7 @@ ARMED = (ArmedFilter(1, "zentracer.nonfinite"),)
 
 
 def modes() -> list[str]:
-    stack = range(torch._C._len_torch_function_stack())
-    return [type(torch._C._get_function_stack_at(index)).__name__ for index in stack]
+    return [type(mode).__name__ for mode in torch.overrides._get_current_function_mode_stack()]
 
 
 def touched() -> list[Any]:

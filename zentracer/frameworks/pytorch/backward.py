@@ -17,13 +17,13 @@ from torch import Tensor
 
 from zentracer.control.source import Place, place_of
 from zentracer.frameworks.pytorch import naming
-from zentracer.frameworks.pytorch.finite import counts, readable_tensor
+from zentracer.frameworks.pytorch.finite import counts, readable_tensor, tensors_in
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.mode import installed
-from zentracer.frameworks.pytorch.report import Finding
+from zentracer.frameworks.pytorch.report import Finding, brief
 from zentracer.frameworks.pytorch.scene import Scene
 from zentracer.frameworks.pytorch.suggest import suggestions_for
-from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site
+from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site, mark_nodes, sequence_number
 from zentracer.frameworks.pytorch.unseen import unseen
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Run:
                     return
                 finding = self._finding(index, grad, nan, inf, grad_outputs)
         except Exception as error:  # ours to report, never the training's to die from
-            watch.host.notice(f"ZenTracer could not examine a gradient: {error!r}")
+            watch.host.notice(f"ZenTracer could not examine a gradient: {brief(error)}")
             return
         frame = user_frame(sys._getframe(1))
         if frame is None:
@@ -219,7 +219,10 @@ def run_backward(
     run: Run | None = None
     try:
         run = _prepare(watch, roots)
+        before = sequence_number()
         result = engine.run_backward(roots, *args, **kwargs)
+        if sequence_number() != before:  # create_graph
+            _note_nodes(watch, before, result)
     finally:
         watch.backward_depth -= 1
         watch.local.in_backward = depth
@@ -245,8 +248,22 @@ def _prepare(watch: Watch, roots: tuple[Any, ...]) -> Run | None:
         with unseen():
             return Run(watch, roots, watch.precise)
     except Exception as error:  # ours to report; backward goes on unwatched
-        watch.host.notice(f"ZenTracer could not watch this backward pass: {error!r}")
+        watch.host.notice(f"ZenTracer could not watch this backward pass: {brief(error)}")
         return None
+
+
+def _note_nodes(watch: Watch, before: int, result: Any) -> None:
+    """Tie the nodes that backward itself made, for a second derivative, to the call."""
+    frame, watcher, after = user_frame(sys._getframe(2)), watch.local.watcher, sequence_number()
+    if frame is None or watcher is None:
+        return
+    watcher.seen = after
+    site = Site(frame.f_code, frame.f_lasti, "backward")
+    if watcher is watch.main:
+        watcher.trail.note(before, after, site)
+    else:
+        watch.marked = True
+        mark_nodes(tensors_in(result), site)
 
 
 def _node_of(root: Any) -> Any:

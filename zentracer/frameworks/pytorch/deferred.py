@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from zentracer.control.source import place_of
-from zentracer.frameworks.pytorch.finite import FLOATING
+from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.trail import Site
+from zentracer.frameworks.pytorch.unseen import is_intercepted, is_tracing
 
 if TYPE_CHECKING:
     import types
@@ -34,42 +35,39 @@ class Deferred:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._results: list[Tensor] = []
-        self._inputs: list[Tensor] = []
-        self._about: list[tuple[Site, str, weakref.ref[Tensor]]] = []
+        self._pending: list[tuple[Tensor, Tensor, Site, str, weakref.ref[Tensor]]] = []
+        """One entry a check, appended in one piece: several threads may add."""
         self.dropped = 0
 
     def add(
         self, x: Tensor, inputs: Iterable[Tensor], site: Site | None, phase: str = "forward"
     ) -> None:
         """Queue a check of ``x``, made at ``site`` from ``inputs``."""
-        if site is None or x.dtype not in FLOATING or x.layout is not torch.strided:
+        if site is None or is_tracing() or is_intercepted() or readable_tensor(x) is not x:
             return
         if x.is_cuda and torch.cuda.is_current_stream_capturing():
             return
-        if len(self._results) >= _LIMIT:
+        if len(self._pending) >= _LIMIT:
             self.dropped += 1
             return
         with torch.no_grad():
-            before = [_total(y) for y in inputs if y.device == x.device and y.dtype in FLOATING]
-            self._results.append(_total(x))
-            self._inputs.append(sum(before[1:], before[0]) if before else x.new_zeros(()).float())
-        self._about.append((site, phase, weakref.ref(x)))
+            before = [_total(y) for y in inputs if y.device == x.device and readable_tensor(y) is y]
+            given = sum(before[1:], before[0]) if before else x.new_zeros(()).float()
+            self._pending.append((_total(x), given, site, phase, weakref.ref(x)))
 
     def flush(self, frame: types.FrameType | None) -> None:
         """Read all pending checks, in one transfer a device, and stop for the first bad one."""
-        results, inputs, about = self._results, self._inputs, self._about
-        self._results, self._inputs, self._about = [], [], []
-        if not results or frame is None or self._watch.polluted:
+        pending, self._pending = self._pending, []
+        if not pending or frame is None or self._watch.polluted:
             return
-        index = _first_made(results, inputs)
+        index = _first_made([check[0] for check in pending], [check[1] for check in pending])
         if index is None:
             return
-        site, phase, reference = about[index]
+        total, _, site, phase, reference = pending[index]
         tensor = reference()
         if tensor is not None and bool(tensor.isfinite().all()):
             return  # the sum overflowed, the values did not
-        self._watch.stop(self._finding(site, phase, tensor, results[index], frame), frame)
+        self._watch.stop(self._finding(site, phase, tensor, total, frame), frame)
 
     def _finding(
         self, site: Site, phase: str, tensor: Tensor | None, total: Tensor, frame: types.FrameType

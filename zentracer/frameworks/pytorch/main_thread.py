@@ -6,10 +6,23 @@ RUNS IN the training process. Modes belong to a thread, and the editor's request
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
 import threading
+import types
 from typing import Any, Callable
 
+import torch
+
 _RETRY_SECONDS = 0.05
+_DEPTH = 4
+_DELICATE = (
+    torch.overrides.__file__,
+    os.path.join(os.path.dirname(torch.__file__), "utils", "_device.py"),
+    os.path.join(os.path.dirname(torch.__file__), "_dynamo", ""),
+    os.path.join(os.path.dirname(__file__), ""),
+)
+"""Files that push and pop modes one by one."""
 _PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _waiting: list[Callable[[], None]] = []
 
@@ -35,6 +48,22 @@ def soon_on_main_thread(action: Callable[[], None]) -> None:
 
 @_PENDING
 def _run_waiting(_: object) -> int:
+    run = soon_on_main_thread if _is_delicate(sys._getframe().f_back) else _call
     while _waiting:
-        _waiting.pop(0)()
+        run(_waiting.pop(0))
     return 0
+
+
+def _call(action: Callable[[], None]) -> None:
+    action()
+
+
+def _is_delicate(frame: types.FrameType | None) -> bool:
+    """Tell whether the interrupted code may be in the middle of changing the stack of modes."""
+    for _ in range(_DEPTH):
+        if frame is None:
+            break
+        if frame.f_code.co_filename.startswith(_DELICATE):
+            return True
+        frame = frame.f_back
+    return False

@@ -13,6 +13,7 @@ from typing import Any, Iterable
 from torch import Tensor
 
 from zentracer.control.source import Place, operands, place_of
+from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frames
 from zentracer.observe.stats import exact_stats
 from zentracer.wire.filters import NONFINITE
@@ -102,6 +103,11 @@ def sentence(finding: Finding, stats: Stats) -> str:
     return text
 
 
+def brief(error: Exception) -> str:
+    """Return one short line on an error of ours; torch's own messages may fill pages."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
 def kind(finding: Finding) -> str:
     """Return ``NaN``, ``Inf`` or ``NaN and Inf``."""
     if finding.nan and finding.inf:
@@ -157,7 +163,7 @@ def stats_line(stats: Stats) -> str:
 def named_inputs(
     place: Place, args: Iterable[Any], tensors: Iterable[Tensor], known: dict[int, str]
 ) -> tuple[tuple[str | None, Tensor], ...]:
-    """Pair each input with the name it has in the source.
+    """Pair each input, as far as its values can be read, with the name it has in the source.
 
     Args:
         place: The place of the operation.
@@ -171,4 +177,5 @@ def named_inputs(
         for argument, operand in zip(args, operands(place.node)):
             if isinstance(argument, Tensor):
                 names.setdefault(id(argument), module.text(operand))
-    return tuple((names.get(id(x)), x) for x in tensors)
+    readable = [(names.get(id(x)), readable_tensor(x)) for x in tensors]
+    return tuple((name, x) for name, x in readable if x is not None)

@@ -17,6 +17,7 @@ import torch
 sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr  # type: ignore[attr-defined]
 METADATA_KEY = "zentracer.site"
 _CAPACITY = 400_000
+_NESTED = 1000
 
 
 class Site(NamedTuple):
@@ -51,9 +52,10 @@ class Trail:
 
     def find(self, number: int) -> Site | None:
         """Return the site that made the node with this sequence number, if it is known."""
-        index = bisect.bisect_right(self._ends, number)
-        if index < len(self._ends) and self._starts[index] <= number:
-            return self._sites[index]
+        first = bisect.bisect_right(self._ends, number)
+        for index in range(first, min(first + _NESTED, len(self._ends))):
+            if self._starts[index] <= number:  # the inner ones of nested intervals come first
+                return self._sites[index]
         return None
 
     def __len__(self) -> int:

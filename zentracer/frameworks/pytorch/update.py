@@ -19,7 +19,7 @@ from zentracer.control.source import place_of
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import owner_of, root_modules
-from zentracer.frameworks.pytorch.report import Finding
+from zentracer.frameworks.pytorch.report import Finding, brief
 from zentracer.frameworks.pytorch.scene import Scene
 from zentracer.frameworks.pytorch.suggest import suggestions_for
 from zentracer.frameworks.pytorch.trail import Site
@@ -44,7 +44,10 @@ class Updates:
         if not watch.filters:
             watch.remove_retired()
             return
-        watch.deferred.flush(user_frame(sys._getframe(1)))
+        try:
+            watch.deferred.flush(user_frame(sys._getframe(1)))
+        except Exception as error:  # ours to report, never the training's to die from
+            watch.host.notice(f"ZenTracer could not read its checks: {brief(error)}")
         watcher = getattr(watch.local, "watcher", None)
         closure = any(map(callable, (*args[1:], *kwargs.values())))
         if watcher is not None and not closure:
@@ -62,7 +65,7 @@ class Updates:
             with unseen():
                 finding = self._look(optimizer, frame) if frame is not None else None
         except Exception as error:  # ours to report, never the training's to die from
-            watch.host.notice(f"ZenTracer could not examine an update: {error!r}")
+            watch.host.notice(f"ZenTracer could not examine an update: {brief(error)}")
             finding = None
         if finding is not None and frame is not None:
             watch.stop(finding, frame)
@@ -89,9 +92,11 @@ class Updates:
         gradient_bad = gradient is not None and any(counts(gradient))
         place = place_of(frame.f_code, frame.f_lasti, "step")
         op = f"{type(optimizer).__name__}.step"
-        inputs = [(f"{name}.grad", parameter.grad)] if parameter.grad is not None else []
+        inputs = [(f"{name}.grad", gradient)] if gradient is not None else []
         state = optimizer.state.get(parameter, {})
-        inputs += [(str(k), v) for k, v in state.items() if isinstance(v, Tensor) and v.dim()]
+        inputs += [
+            (str(k), v) for k, v in state.items() if readable_tensor(v) is not None and v.dim()
+        ]
         value = readable_tensor(parameter)
         scene = Scene(
             op, "update", place, tuple(x for _, x in inputs[:1]), (), {}, value, name, optimizer

@@ -27,7 +27,7 @@ from zentracer.frameworks.pytorch.main_thread import on_main_thread, soon_on_mai
 from zentracer.frameworks.pytorch.mode import Watcher, install, remove_retired, uninstall
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.plans import Plan
-from zentracer.frameworks.pytorch.report import Finding, hit_of
+from zentracer.frameworks.pytorch.report import Finding, brief, hit_of
 from zentracer.frameworks.pytorch.scene import Scene
 from zentracer.frameworks.pytorch.suggest import suggestions_for
 from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site, Trail
@@ -202,7 +202,9 @@ class Watch:
                 return
             hit_frame, finding = finding
         except Exception as error:  # ours to report, never the training's to die from
-            self.host.notice(f"ZenTracer could not examine the result of {plan.name}: {error!r}")
+            self.host.notice(
+                f"ZenTracer could not examine the result of {plan.name}: {brief(error)}"
+            )
             return
         finally:
             self.local.busy = False
@@ -219,7 +221,9 @@ class Watch:
             if ids:
                 self.host.stop(hit_of(finding, ids), frame)
         except Exception as error:  # ours to report, never the training's to die from
-            self.host.notice(f"ZenTracer could not stop for the result of {finding.op}: {error!r}")
+            self.host.notice(
+                f"ZenTracer could not stop for the result of {finding.op}: {brief(error)}"
+            )
 
     def _wanted(self, armed: ArmedFilter, finding: Finding) -> bool:
         if armed.condition is None:
@@ -267,7 +271,7 @@ class Watch:
         in_library = bool(modules) and is_library(modules[0])
         inner = inner_operation(func, plan, args, kwargs) if not verdict.bad_inputs else None
         scene = Scene(
-            plan.name, self.phase(plan, modules), place, tuple(verdict.inputs), args,
+            plan.name, self.phase(plan, modules), place, tuple(x for _, x in inputs), args,
             kwargs, verdict.tensor, module, inner=inner,
         )  # fmt: skip
         notes = []
@@ -340,7 +344,7 @@ class Watch:
 def finite_before(verdict: Verdict, inputs: tuple[tuple[str | None, torch.Tensor], ...]) -> str:
     """Return the sentence on what was still finite."""
     if verdict.bad_inputs:
-        bad = {id(x) for x in verdict.bad_inputs}
+        bad = {id(readable_tensor(x)) for x in verdict.bad_inputs}
         names = [name or "an input" for name, x in inputs if id(x) in bad]
         return f"{', '.join(names)} held infinities that are legal by themselves; no NaN before."
     names = [name for name, _ in inputs if name]

@@ -1,4 +1,4 @@
-"""Which values the code that follows expects to be bad: masks clean, positions do not."""
+"""Corner cases: masks that clean, positions that do not, transforms, threads, odd gradients."""
 
 from __future__ import annotations
 
@@ -86,6 +86,27 @@ def whole_training_in_a_thread() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
+
+
+@stops
+def second_derivative() -> None:
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    y = x.abs() ** 1.5
+    (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)  # @bad
+    slope.sum().backward()
+
+
+@stops
+def inside_vmap() -> None:
+    torch.func.vmap(lambda row: torch.log(row))(torch.zeros(2, 3))  # @bad
+
+
+@stops
+def update_by_a_sparse_gradient() -> None:
+    table = nn.Embedding.from_pretrained(torch.zeros(3, 2), freeze=False, sparse=True)
+    optimizer = torch.optim.SGD(table.parameters(), 1e38)
+    (table(torch.tensor([1])) * 1e38).sum().backward()
+    optimizer.step()  # @bad
 
 
 @passes
