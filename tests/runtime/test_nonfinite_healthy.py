@@ -110,6 +110,24 @@ def exception_in_the_middle() -> None:
     (x * 2).sum().backward()
 
 
+@healthy
+def functions_of_the_users_own_that_torch_dispatches() -> None:
+    class Secretive:
+        @property
+        def __class__(self) -> Any:
+            raise KeyError("not yours to know")
+
+    class Function:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, x: Tensor) -> Any:
+            if torch.overrides.has_torch_function_variadic(x):
+                return torch.overrides.handle_torch_function(self, (x,), x)
+            return {"twice": [x * 2, Secretive()]}
+
+    Function()(torch.ones(2))
+
+
 @pytest.mark.parametrize("precise", [False, True], ids=["normal", "precise"])
 @pytest.mark.parametrize("name", HEALTHY)
 def test_silent(name: str, precise: bool) -> None:

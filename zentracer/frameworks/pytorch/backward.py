@@ -17,7 +17,7 @@ from torch import Tensor
 
 from zentracer.control.source import Place, place_of
 from zentracer.frameworks.pytorch import naming
-from zentracer.frameworks.pytorch.finite import counts, readable_tensor, tensors_in
+from zentracer.frameworks.pytorch.finite import counts, outputs_of, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.mode import installed
 from zentracer.frameworks.pytorch.report import Finding, brief
@@ -263,7 +263,7 @@ def _note_nodes(watch: Watch, before: int, result: Any) -> None:
         watcher.trail.note(before, after, site)
     else:
         watch.marked = True
-        mark_nodes(tensors_in(result), site)
+        mark_nodes(outputs_of(result), site)
 
 
 def _node_of(root: Any) -> Any:

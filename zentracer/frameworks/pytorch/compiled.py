@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
 from zentracer import import_hook
-from zentracer.frameworks.pytorch.finite import tensors_in
+from zentracer.frameworks.pytorch.finite import outputs_of
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.mode import Watcher, install, installed, uninstall
 from zentracer.frameworks.pytorch.plans import CHECK, Plan
@@ -131,9 +131,9 @@ def _leave(
             watcher.trail.note(call.before, after, site)
         else:
             watch.marked = True
-            mark_nodes(tensors_in(out), site)
+            mark_nodes(outputs_of(out), site)
     watcher.seen = after
-    if any([watcher.suspicious(x) for x in tensors_in(out)]):
+    if any([watcher.suspicious(x) for x in outputs_of(out)]):
         watch.inspect(watcher, plan, None, args, kwargs, out, False, frame)
 
 

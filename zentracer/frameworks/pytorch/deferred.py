@@ -50,10 +50,15 @@ class Deferred:
         if len(self._pending) >= _LIMIT:
             self.dropped += 1
             return
-        with torch.no_grad():
-            before = [_total(y) for y in inputs if y.device == x.device and readable_tensor(y) is y]
-            given = sum(before[1:], before[0]) if before else x.new_zeros(()).float()
-            self._pending.append((_total(x), given, site, phase, weakref.ref(x)))
+        try:
+            with torch.no_grad():
+                before = [
+                    _total(y) for y in inputs if y.device == x.device and readable_tensor(y) is y
+                ]
+                given = sum(before[1:], before[0]) if before else x.new_zeros(()).float()
+                self._pending.append((_total(x), given, site, phase, weakref.ref(x)))
+        except Exception:  # out of memory, or an input of the user's that raises
+            self.dropped += 1
 
     def flush(self, frame: types.FrameType | None) -> None:
         """Read all pending checks, in one transfer a device, and stop for the first bad one."""

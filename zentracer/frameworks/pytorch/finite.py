@@ -99,6 +99,14 @@ def tensors_in(value: Any, depth: int = 4) -> Iterator[Tensor]:
             yield from tensors_in(getattr(value, field.name, None), depth - 1)
 
 
+def outputs_of(value: Any) -> list[Tensor]:
+    """Return the tensors in what some function returned. Never raises."""
+    try:
+        return list(tensors_in(value))
+    except Exception:  # objects of the user's that raise when they are asked for their class
+        return []
+
+
 def scalars_in(value: Any, depth: int = 3) -> Iterator[complex]:
     """Yield the Python floats in nested arguments."""
     if isinstance(value, (float, complex)):

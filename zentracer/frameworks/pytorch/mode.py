@@ -19,6 +19,7 @@ from zentracer.frameworks.pytorch.finite import (
     PLAIN,
     is_bad,
     looks_finite,
+    outputs_of,
     readable_tensor,
     tensors_in,
 )
@@ -68,7 +69,7 @@ class Watcher(TorchFunctionMode):
             self._note_unseen(before, plan, _get_frame(1))
         was_bad = False
         if kind == CHECK and plan.in_place and args:
-            was_bad = self.suspicious(args[0]) and is_bad(args[0])
+            was_bad = self.suspicious(args[0]) and _is_bad(args[0])
             before = sequence_number()
         out = func(*args, **kwargs)
         after = sequence_number()
@@ -107,7 +108,7 @@ class Watcher(TorchFunctionMode):
         kind = type(out)
         if kind in _VALUELESS:
             return False
-        outs = (out,) if kind is torch.Tensor else list(tensors_in(out))
+        outs = (out,) if kind is torch.Tensor else outputs_of(out)
         bad = False
         for x in outs:
             if type(x) in PLAIN and self.watch.defers(x):
@@ -127,7 +128,7 @@ class Watcher(TorchFunctionMode):
             self.trail.note(before, after, site)
         else:
             self.watch.marked = True
-            mark_nodes(tensors_in(out), site)
+            mark_nodes(outputs_of(out), site)
 
     def _note_unseen(self, before: int, plan: Plan, frame: types.FrameType) -> None:
         """Nodes were made outside any torch call: a custom Function's own, or a C++ extension's."""
@@ -143,6 +144,14 @@ class Watcher(TorchFunctionMode):
         user = user_frame(outer or frame)
         if user is not None:
             self.trail.note(start, before, Site(user.f_code, user.f_lasti, name))
+
+
+def _is_bad(x: Any) -> bool:
+    try:
+        with unseen():
+            return is_bad(x)
+    except Exception:  # its values are not ours to read, and it failed the cheap check
+        return True
 
 
 def suspicious_slow(x: Any, may_wait: bool) -> bool:

@@ -91,7 +91,10 @@ _MAX_PLANS = 4096
 
 def plan_for(func: Callable[..., Any]) -> Plan:
     """Return the plan of ``func``, deciding it on first sight."""
-    plan = _plans.get(func)
+    try:
+        plan = _plans.get(func)
+    except TypeError:  # a callable of the user's without a hash
+        return _decide(func)
     if plan is None:
         plan = _decide(func)
         if len(_plans) < _MAX_PLANS:
