@@ -41,14 +41,26 @@ _HARMLESS = frozenset(
     Unsqueeze View Where Zero
     """.split()
 )
-_harmless: dict[str, bool] = {}
+# These make NaN or Inf only where numbers overflow. Of two in a row one is looked at: if it was
+# given something bad, the other one made it.
+_TAME = frozenset(
+    """
+    Addmm AdaptiveAvgPool2D AvgPool2D Baddbmm Bmm Convolution Gelu LogSoftmax Mm Mul NativeBatchNorm
+    NativeGroupNorm NativeLayerNorm SafeSoftmax Sigmoid Silu Softmax Tanh
+    """.split()
+)
+_HARMLESS_KIND, _TAME_KIND, _OTHER_KIND = 0, 1, 2
+_kinds: dict[str, int] = {}
 _DisableTorchFunction = torch._C.DisableTorchFunction
 
 
-def _is_harmless(name: str) -> bool:
-    known = _harmless.get(name)
+def _kind(node: Any) -> int:
+    name = node.name()
+    known = _kinds.get(name)
     if known is None:
-        known = _harmless[name] = name.split("::")[-1].split("Backward")[0] in _HARMLESS
+        base = name.split("::")[-1].split("Backward")[0]
+        known = _HARMLESS_KIND if base in _HARMLESS else _OTHER_KIND
+        _kinds[name] = known = _TAME_KIND if base in _TAME else known
     return known
 
 
@@ -59,7 +71,8 @@ class Run:
         self.watch = watch
         self.precise = precise
         self.nodes: list[Any] = []
-        self.hooked: set[Any] = set()
+        self.looked_at: set[Any] = set()
+        """Nodes of which every result is checked."""
         self.handles: list[Any] = []
         self.pending: Finding | None = None
         """Found on a thread of the engine, which has no user frame to stop in."""
@@ -67,20 +80,33 @@ class Run:
         self._walk(roots)
 
     def _walk(self, roots: tuple[Any, ...]) -> None:
-        stack = [node for node in map(_node_of, roots) if node is not None]
-        seen = set(stack)
+        stack = [(node, False) for node in map(_node_of, roots) if node is not None]
+        seen = {node for node, _ in stack}
         while stack:
-            node = stack.pop()
+            node, unchecked = stack.pop()
             self.nodes.append(node)
-            next_nodes = [edge[0] for edge in node.next_functions if edge[0] is not None]
-            if self.precise or not _is_harmless(node.name()):
-                self.hooked.add(node)
-                hook = functools.partial(self._after, len(self.nodes) - 1)
-                self.handles.append(node.register_hook(hook))
-            for following in next_nodes:
-                if following not in seen:
+            edges = node.next_functions
+            kind = _kind(node)
+            if kind != _HARMLESS_KIND or self.precise:
+                passed_over = kind == _TAME_KIND and not unchecked and not self.precise
+                self._hook(node, passed_over)
+                unchecked = passed_over
+            for following, _ in edges:
+                if following is not None and following not in seen:
                     seen.add(following)
-                    stack.append(following)
+                    stack.append((following, unchecked))
+
+    def _hook(self, node: Any, passed_over: bool) -> None:
+        """Check all results of ``node``; of one that is passed over those that end in a leaf."""
+        only: frozenset[int] | None = None
+        if passed_over:
+            only = frozenset(i for i, edge in enumerate(node.next_functions) if _ends(edge[0]))
+            if not only:
+                return
+        else:
+            self.looked_at.add(node)
+        hook = functools.partial(self._after, len(self.nodes) - 1, only)
+        self.handles.append(node.register_hook(hook))
 
     def close(self) -> None:
         """Remove all hooks and forget the graph."""
@@ -88,10 +114,14 @@ class Run:
             handle.remove()
         self.handles.clear()
         self.nodes.clear()
-        self.hooked.clear()
+        self.looked_at.clear()
 
     def _after(
-        self, index: int, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]
+        self,
+        index: int,
+        only: frozenset[int] | None,
+        grad_inputs: tuple[Any, ...],
+        grad_outputs: tuple[Any, ...],
     ) -> None:
         """Look at the gradients that a node made (its grad_inputs) from those it was given."""
         if self.done:
@@ -99,8 +129,8 @@ class Run:
         watch = self.watch
         suspicious = watch.anyone().suspicious
         with _DisableTorchFunction():  # the modes of the calling thread are on in backward too
-            for grad in grad_inputs:
-                if grad is None:
+            for position, grad in enumerate(grad_inputs):
+                if grad is None or (only is not None and position not in only):
                     continue
                 if watch.defers(grad):
                     given = [g for g in grad_outputs if g is not None]
@@ -138,12 +168,15 @@ class Run:
     ) -> Finding:
         node = self.nodes[index]
         given = [g for g in grad_outputs if isinstance(g, Tensor)]
-        came_in = any(any(counts(g)) for g in map(readable_tensor, given) if g is not None)
+        found = [(g, *counts(r)) for g in given if (r := readable_tensor(g)) is not None]
+        bad = next((entry for entry in found if entry[1] or entry[2]), None)
         note = None
-        if came_in:
-            maker = self._unhooked_parent(node)
-            note = f"the gradient was already non-finite when it reached {node.name()}."
-            node = maker or node
+        if bad is not None:
+            maker = self._maker_above(node)
+            if maker is None:
+                note = f"the gradient was already non-finite when it reached {node.name()}."
+            else:
+                node, given, (grad, nan, inf) = maker, [], bad
         site = self._site_of(node)
         place = place_of(site.code, site.lasti, site.op) if site else None
         name = node.name().split("::")[-1]
@@ -168,16 +201,27 @@ class Run:
             module=module,
             inputs=(*saved, *(("incoming gradient", g.detach()) for g in given)),
             suggestions=suggestions_for(scene),
-            finite_before=_finite_before(name, saved, came_in),
+            finite_before=_finite_before(name, saved, bad is not None),
             note=note,
         )
 
-    def _unhooked_parent(self, node: Any) -> Any:
-        """Return the node nearer to the loss that fed ``node`` and was taken for harmless."""
-        for parent in self.nodes:
-            if parent not in self.hooked and any(e[0] is node for e in parent.next_functions):
-                return parent
-        return None
+    def _maker_above(self, node: Any) -> Any:
+        """Return the node between ``node`` and the last that was looked at which made the value.
+
+        A tame one that was passed over, of several the one that ran first; else a harmless one.
+        """
+        level, tame, harmless = [node], [], []
+        for _ in range(64):
+            parents = [p for p in self.nodes if any(e[0] in level for e in p.next_functions)]
+            level = [p for p in parents if p not in self.looked_at]
+            tame += [p for p in level if _kind(p) == _TAME_KIND]
+            harmless += level
+            level = [p for p in level if _kind(p) == _HARMLESS_KIND]
+            if not level:
+                break
+        if tame:
+            return max(tame, key=lambda maker: maker._sequence_nr())
+        return harmless[0] if harmless else None
 
     def site(self, index: int) -> Site | None:
         """Return where the node at ``index`` was made."""
@@ -272,9 +316,21 @@ def _node_of(root: Any) -> Any:
     return getattr(root, "node", None)  # a GradientEdge
 
 
+def _ends(node: Any) -> bool:
+    """Tell whether a gradient sent to ``node`` ends in a leaf before anybody could look at it."""
+    for _ in range(8):
+        if node is None or _kind(node) != _HARMLESS_KIND:
+            return False
+        following = node.next_functions
+        if not following:  # AccumulateGrad
+            return True
+        node = following[0][0]
+    return True
+
+
 def _finite_before(name: str, saved: tuple[tuple[str | None, Tensor], ...], came_in: bool) -> str:
     if came_in:
-        return "The forward values were finite."
+        return f"The gradient that {name} was given was finite."
     bad = [label for label, x in saved if any(counts(x))]
     if bad:
         return (
