@@ -3,10 +3,10 @@
 Usage: python benchmarks/seeded_faults.py [--totals]
 
 Each fault of tests/programs/seeded.py makes its first non-finite value on a marked line. Ours is a
-debug session of all of them (programs/faults.py), armed anew for each; what counts is the first
-stop, whose line and operation must both be right. Of a peer only the line is asked: anomaly mode
-blames the line in its warning, a checking mode the innermost line of the user that it runs in. The
-healthy programs of the same file show what each takes for a fault where none is.
+debug session of all of them (programs/faults.py); what counts is the first stop in each, whose
+line and operation must both be right. Of a peer only the line is asked: anomaly mode blames the
+line in its warning, a checking mode the innermost line of the user that it runs in. The healthy
+programs of the same file show what each takes for a fault where none is.
 """
 
 from __future__ import annotations
@@ -66,11 +66,9 @@ def ours(programs: Programs) -> Blames:
     found: Blames = {}
     with Client() as client:
         lines = [line_of(PROGRAM, "next"), line_of(PROGRAM, "end")]
-        client.launch(program=PROGRAM, breakpoints={PROGRAM: lines})
+        client.launch(program=PROGRAM, breakpoints={PROGRAM: lines}, exceptions=[FILTER])
         client.wait_event("stopped")
         for name in programs:
-            client.set_exceptions([])  # forget what the program before was found guilty of
-            client.set_exceptions([FILTER])
             client.resume()
             found[name] = first_of(client)
     return found
