@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Set
 
 _POLL_SECONDS = 0.05
 
@@ -56,11 +56,20 @@ class _Finder:
 
     def __init__(self, awaited: Dict[str, Callable[[], None]]) -> None:
         self._awaited = awaited
+        self._asked: Set[str] = set()
+        """Being looked for right now: another finder of ours would ask this one again."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Find ``name`` as if this finder were not there."""
-        if name not in self._awaited:
+        if name not in self._awaited or name in self._asked:
             return None
+        self._asked.add(name)
+        try:
+            return self._find(name, path, target)
+        finally:
+            self._asked.discard(name)
+
+    def _find(self, name: str, path: Any, target: Any) -> Any:
         for finder in list(sys.meta_path):
             find_spec = getattr(finder, "find_spec", None)
             if finder is self or find_spec is None:

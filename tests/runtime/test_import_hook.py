@@ -52,6 +52,16 @@ def test_a_module_that_is_there_already(framework: Callable[[str], str]) -> None
     assert seen == [name] and sys.meta_path == before
 
 
+def test_two_await_the_same_module(framework: Callable[[str], str]) -> None:
+    name = framework("")
+    seen: list[str] = []
+    before = list(sys.meta_path)
+    when_imported({name: lambda: seen.append("first")})
+    when_imported({name: lambda: seen.append("second")})
+    importlib.import_module(name)
+    assert sorted(seen) == ["first", "second"] and sys.meta_path == before
+
+
 def test_it_leaves_no_trace(framework: Callable[[str], str]) -> None:
     name = framework("loader_inside = dict(vars(__spec__.loader))\n")
     before = list(sys.meta_path)
