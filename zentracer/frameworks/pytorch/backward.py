@@ -41,8 +41,9 @@ _HARMLESS = frozenset(
     Unsqueeze View Where Zero
     """.split()
 )
-# These make NaN or Inf only where numbers overflow. Of two in a row one is looked at: if it was
-# given something bad, the other one made it.
+# These make NaN or Inf only where numbers overflow, which float32 and bfloat16 rarely do, and what
+# they pass on is large. A bad gradient shows in the smallest leaf of the next layer, mostly a bias;
+# then the tame nodes since the last good one are asked for.
 _TAME = frozenset(
     """
     Addmm AdaptiveAvgPool2D AvgPool2D Baddbmm Bmm Convolution Gelu LogSoftmax Mm Mul NativeBatchNorm
@@ -50,29 +51,39 @@ _TAME = frozenset(
     """.split()
 )
 _HARMLESS_KIND, _TAME_KIND, _OTHER_KIND = 0, 1, 2
-_kinds: dict[str, int] = {}
+_kinds: dict[type, int] = {}
+_MAX_KINDS = 4096
+_MAX_GATE = 65_536
+"""Elements of the largest leaf that is a gate by itself; of two larger ones in a row, one is."""
 _DisableTorchFunction = torch._C.DisableTorchFunction
 
 
 def _kind(node: Any) -> int:
-    name = node.name()
-    known = _kinds.get(name)
-    if known is None:
-        base = name.split("::")[-1].split("Backward")[0]
-        known = _HARMLESS_KIND if base in _HARMLESS else _OTHER_KIND
-        _kinds[name] = known = _TAME_KIND if base in _TAME else known
-    return known
+    known = _kinds.get(type(node))
+    return _decide_kind(node) if known is None else known
+
+
+def _decide_kind(node: Any) -> int:
+    base = node.name().split("::")[-1].split("Backward")[0]
+    kind = _HARMLESS_KIND if base in _HARMLESS else _TAME_KIND if base in _TAME else _OTHER_KIND
+    # Every operation of torch has a type of its own; what extensions add shares this one.
+    if type(node).__name__ != "CppFunction" and len(_kinds) < _MAX_KINDS:
+        _kinds[type(node)] = kind
+    return kind
 
 
 class Run:
     """One call of the engine."""
 
-    def __init__(self, watch: Watch, roots: tuple[Any, ...], precise: bool) -> None:
+    def __init__(self, watch: Watch, roots: tuple[Any, ...], thorough: bool) -> None:
         self.watch = watch
-        self.precise = precise
+        self.thorough = thorough
+        """Check every result of every node."""
         self.nodes: list[Any] = []
         self.looked_at: set[Any] = set()
         """Nodes of which every result is checked."""
+        self.gates: set[Any] = set()
+        """Nodes of which one result is checked: if it is good, so was what they were given."""
         self.handles: list[Any] = []
         self.pending: Finding | None = None
         """Found on a thread of the engine, which has no user frame to stop in."""
@@ -83,28 +94,33 @@ class Run:
         stack = [(node, False) for node in map(_node_of, roots) if node is not None]
         seen = {node for node, _ in stack}
         while stack:
-            node, unchecked = stack.pop()
+            node, unwatched = stack.pop()
             self.nodes.append(node)
-            edges = node.next_functions
             kind = _kind(node)
-            if kind != _HARMLESS_KIND or self.precise:
-                passed_over = kind == _TAME_KIND and not unchecked and not self.precise
-                self._hook(node, passed_over)
-                unchecked = passed_over
+            edges = node.next_functions
+            if self.thorough or kind == _OTHER_KIND:
+                self._hook(node, None)
+                unwatched = False
+            elif kind == _TAME_KIND:
+                gate, size = _gate(node, edges)
+                if size > _MAX_GATE and not unwatched:
+                    unwatched = True
+                else:
+                    self._hook(node, gate)
+                    unwatched = unwatched and gate == -1
             for following, _ in edges:
                 if following is not None and following not in seen:
                     seen.add(following)
-                    stack.append((following, unchecked))
+                    stack.append((following, unwatched))
 
-    def _hook(self, node: Any, passed_over: bool) -> None:
-        """Check all results of ``node``; of one that is passed over those that end in a leaf."""
-        only: frozenset[int] | None = None
-        if passed_over:
-            only = frozenset(i for i, edge in enumerate(node.next_functions) if _ends(edge[0]))
-            if not only:
-                return
-        else:
+    def _hook(self, node: Any, only: int | None) -> None:
+        """Check all results of ``node``, or ``only`` one; none if that is negative."""
+        if only is None:
             self.looked_at.add(node)
+        elif only < 0:
+            return
+        else:
+            self.gates.add(node)
         hook = functools.partial(self._after, len(self.nodes) - 1, only)
         self.handles.append(node.register_hook(hook))
 
@@ -115,11 +131,12 @@ class Run:
         self.handles.clear()
         self.nodes.clear()
         self.looked_at.clear()
+        self.gates.clear()
 
     def _after(
         self,
         index: int,
-        only: frozenset[int] | None,
+        only: int | None,
         grad_inputs: tuple[Any, ...],
         grad_outputs: tuple[Any, ...],
     ) -> None:
@@ -130,7 +147,7 @@ class Run:
         suspicious = watch.anyone().suspicious
         with _DisableTorchFunction():  # the modes of the calling thread are on in backward too
             for position, grad in enumerate(grad_inputs):
-                if grad is None or (only is not None and position not in only):
+                if grad is None or (only is not None and position != only):
                     continue
                 if watch.defers(grad):
                     given = [g for g in grad_outputs if g is not None]
@@ -213,10 +230,10 @@ class Run:
         level, tame, harmless = [node], [], []
         for _ in range(64):
             parents = [p for p in self.nodes if any(e[0] in level for e in p.next_functions)]
-            level = [p for p in parents if p not in self.looked_at]
-            tame += [p for p in level if _kind(p) == _TAME_KIND]
-            harmless += level
-            level = [p for p in level if _kind(p) == _HARMLESS_KIND]
+            above = [p for p in parents if p not in self.looked_at]
+            tame += [p for p in above if _kind(p) == _TAME_KIND]
+            harmless += above
+            level = [p for p in above if p not in self.gates]
             if not level:
                 break
         if tame:
@@ -262,7 +279,7 @@ def run_backward(
     watch.backward_depth += 1
     run: Run | None = None
     try:
-        run = _prepare(watch, roots)
+        run = _prepare(watch, roots, args[3] if len(args) > 3 else None)
         before = sequence_number()
         result = engine.run_backward(roots, *args, **kwargs)
         if sequence_number() != before:  # create_graph
@@ -281,7 +298,7 @@ def run_backward(
     return result
 
 
-def _prepare(watch: Watch, roots: tuple[Any, ...]) -> Run | None:
+def _prepare(watch: Watch, roots: tuple[Any, ...], inputs: Any) -> Run | None:
     watch.wake()
     try:
         frame = user_frame(sys._getframe(1))
@@ -290,7 +307,8 @@ def _prepare(watch: Watch, roots: tuple[Any, ...]) -> Run | None:
         if finding is not None and frame is not None:
             watch.stop(finding, frame)
         with unseen():
-            return Run(watch, roots, watch.precise)
+            # With ``inputs``, gradients may end where no leaf shows them.
+            return Run(watch, roots, watch.precise or bool(inputs))
     except Exception as error:  # ours to report; backward goes on unwatched
         watch.host.notice(f"ZenTracer could not watch this backward pass: {brief(error)}")
         return None
@@ -316,16 +334,34 @@ def _node_of(root: Any) -> Any:
     return getattr(root, "node", None)  # a GradientEdge
 
 
-def _ends(node: Any) -> bool:
-    """Tell whether a gradient sent to ``node`` ends in a leaf before anybody could look at it."""
+def _gate(node: Any, edges: Any) -> tuple[int | None, int]:
+    """Return the index of the result of ``node`` that goes to its smallest leaf, and its size.
+
+    The index is -1 for no leaf, and None, for all results, in float16: there, overflow is no
+    rarity.
+    """
+    best, size = -1, 0
+    for index, (following, _) in enumerate(edges):
+        leaf = _leaf_behind(following)
+        if leaf is not None:
+            elements = leaf.numel()
+            if best < 0 or elements < size:
+                best, size = index, elements
+    if any(known.dtype is torch.float16 for known in node._input_metadata if known is not None):
+        return None, 0
+    return best, size
+
+
+def _leaf_behind(node: Any) -> Any:
+    """Return the leaf that a gradient sent to ``node`` ends in before anybody could look at it."""
     for _ in range(8):
         if node is None or _kind(node) != _HARMLESS_KIND:
-            return False
+            return None
         following = node.next_functions
-        if not following:  # AccumulateGrad
-            return True
+        if not following:
+            return getattr(node, "variable", None)
         node = following[0][0]
-    return True
+    return None
 
 
 def _finite_before(name: str, saved: tuple[tuple[str | None, Tensor], ...], came_in: bool) -> str:

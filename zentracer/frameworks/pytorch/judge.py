@@ -31,6 +31,8 @@ class Verdict:
     came_in: Tensor | None = None
     """The input that was non-finite before; None when this operation made the value."""
     bad_inputs: list[Tensor] = field(default_factory=list)
+    inherited: bool = False
+    """An infinity that was there before; a finding only if its maker went unseen."""
 
 
 def judge(
@@ -65,8 +67,9 @@ def judge(
         return verdict if _meets_learning([*verdict.inputs, args[0]]) else None
     if not bad_inputs:
         return None if _is_mask(plan, tensor, nan, inputs) else verdict
-    if polluted or not (nan or _is_infinite_loss(plan, tensor, inputs)):
-        return None  # an infinity that was there before, or the aftermath of a reported finding
+    if polluted:
+        return None  # the aftermath of a reported finding
+    verdict.inherited = not nan and not _is_infinite_loss(plan, tensor, inputs)
     if not nan_came_in:
         return verdict  # inf - inf, 0 * inf, softmax over a row of -inf
     verdict.came_in = next(x for x, nans, _ in found if nans)

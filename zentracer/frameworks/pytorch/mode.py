@@ -24,7 +24,7 @@ from zentracer.frameworks.pytorch.finite import (
     tensors_in,
 )
 from zentracer.frameworks.pytorch.frames import user_frame
-from zentracer.frameworks.pytorch.plans import CHECK, IGNORE, Plan, plan_for
+from zentracer.frameworks.pytorch.plans import CHECK, IGNORE, LARGE, Plan, plan_for
 from zentracer.frameworks.pytorch.trail import Site, Trail, mark_nodes, sequence_number
 from zentracer.frameworks.pytorch.unseen import is_intercepted, is_tracing, unseen
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _get_frame = sys._getframe
 _ident = threading.get_ident
 _APPLY_CODE = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+_WIDE_RANGE = frozenset({torch.float32, torch.float64, torch.bfloat16})
 _VALUELESS = (int, float, str, bool, type(None))
 
 
@@ -46,6 +47,9 @@ class Watcher(TorchFunctionMode):
         self.ident = _ident()
         self.asleep = 0
         """Above zero inside library optimisers, whose result is checked as a whole."""
+        self.aside = False
+        """Off the stack while a library optimiser works."""
+        self._sites: dict[tuple[int, int, str], Site] = {}
         self.retired = False
         """Disarmed, but maybe still on the stack: torch puts a mode back after each call."""
         self.seen = sequence_number()
@@ -68,14 +72,16 @@ class Watcher(TorchFunctionMode):
         if mine and before != self.seen and self.watch.main is self:
             self._note_unseen(before, plan, _get_frame(1))
         was_bad = False
-        if kind == CHECK and plan.in_place and args:
+        if kind == CHECK and plan.in_place and args and not self._passes_over(plan, args[0]):
             was_bad = self.suspicious(args[0]) and _is_bad(args[0])
             before = sequence_number()
         out = func(*args, **kwargs)
         after = sequence_number()
         if after != before:
             self._note(before, after, plan, out, _get_frame(1), mine)
-        if kind == CHECK and self._any_suspicious(out, plan, args, kwargs, _get_frame(1)):
+        if plan.tame and self._passes_over(plan, out) and not self._statistics_tell(plan, args):
+            pass  # the next operation that is checked tells, and upstream.py finds this one
+        elif kind == CHECK and self._any_suspicious(out, plan, args, kwargs, _get_frame(1)):
             self.watch.inspect(self, plan, func, args, kwargs, out, was_bad, _get_frame(1))
         if mine:
             self.seen = sequence_number()
@@ -96,10 +102,36 @@ class Watcher(TorchFunctionMode):
                     return suspicious_slow(x, self.watch.precise)
         return suspicious_slow(x, self.watch.precise)
 
+    def _passes_over(self, plan: Plan, x: Any) -> bool:
+        """Tell whether ``x`` is large, hardly overflows, and has a graph to look back through."""
+        return (
+            plan.tame
+            and not is_tracing()  # torch.jit.trace records the very questions
+            and type(x) is torch.Tensor
+            and x.requires_grad
+            and x.dtype in _WIDE_RANGE
+            and x.numel() > LARGE
+            and x.is_cpu
+            and not self.watch.precise
+            and not self.watch.defer_cpu
+        )
+
+    def _statistics_tell(self, plan: Plan, args: tuple[Any, ...]) -> bool:
+        """Tell whether a batch norm's result needs a look: its running mean shows what it read."""
+        if plan.name != "batch_norm":
+            return False
+        return len(args) < 2 or not isinstance(args[1], torch.Tensor) or self.suspicious(args[1])
+
     def site_of(self, frame: types.FrameType | None, plan: Plan) -> Site | None:
         """Return the user's position from which ``plan`` was called."""
         frame = user_frame(frame)
-        return None if frame is None else Site(frame.f_code, frame.f_lasti, plan.name)
+        if frame is None:
+            return None
+        key = (id(frame.f_code), frame.f_lasti, plan.name)
+        site = self._sites.get(key)  # it keeps its code alive, so the identity is not reused
+        if site is None:
+            site = self._sites[key] = Site(frame.f_code, frame.f_lasti, plan.name)
+        return site
 
     def _any_suspicious(
         self, out: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any],

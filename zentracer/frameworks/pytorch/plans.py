@@ -22,6 +22,8 @@ class Plan:
     """How the function is called in messages, e.g. ``log`` or ``cross_entropy``."""
     in_place: bool
     """Whether the first argument is overwritten."""
+    tame: bool = False
+    """Whether it makes NaN or Inf out of finite numbers only where they overflow."""
     compiled: bool = False
     """Whether it is a region of compiled code rather than one function."""
 
@@ -84,6 +86,17 @@ _IGNORED = frozenset(
     """.split()
 )
 
+# These overflow or pass on what they are given, and what they make is often large. With a graph to
+# look back through, the next operation that is checked tells (see upstream.py).
+LARGE = 65_536
+"""Elements below which a look is cheaper than thinking about it."""
+_TAME = frozenset(
+    """
+    add addmm baddbmm batch_norm bmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+    conv_transpose3d linear matmul mm mul sub
+    """.split()
+)
+
 _NOT_IN_PLACE = ("__int__", "__index__", "__invert__", "__iter__")
 _plans: dict[Any, Plan] = {}
 _MAX_PLANS = 4096
@@ -113,7 +126,8 @@ def _decide(func: Callable[..., Any]) -> Plan:
         kind = FOLLOW
     else:
         kind = CHECK
-    return Plan(kind, readable(name), is_in_place(name))
+    plain = readable(name)
+    return Plan(kind, plain, is_in_place(name), tame=plain in _TAME)
 
 
 def is_in_place(name: str) -> bool:

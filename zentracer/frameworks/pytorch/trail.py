@@ -16,7 +16,7 @@ import torch
 
 sequence_number: Callable[[], int] = torch._C._autograd._get_sequence_nr  # type: ignore[attr-defined]
 METADATA_KEY = "zentracer.site"
-_CAPACITY = 400_000
+_CAPACITY = 200_000
 _NESTED = 1000
 
 

@@ -51,14 +51,14 @@ class Updates:
         watcher = getattr(watch.local, "watcher", None)
         closure = any(map(callable, (*args[1:], *kwargs.values())))
         if watcher is not None and not closure:
-            watcher.asleep = int(not _is_users(optimizer))
+            watch.rest(watcher, not _is_users(optimizer))
 
     def after(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Check the parameters; stop if the step made one of them non-finite."""
         watch = self._watch
+        watch.wake()
         if not watch.filters:
             return
-        watch.wake()
         watch.skipped = 0
         frame = user_frame(sys._getframe(1))
         try:

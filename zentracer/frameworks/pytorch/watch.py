@@ -17,14 +17,14 @@ from zentracer.control import guards
 from zentracer.control.source import Place, place_of
 from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter, Host
-from zentracer.frameworks.pytorch import origin, report
+from zentracer.frameworks.pytorch import origin, report, upstream
 from zentracer.frameworks.pytorch.deferred import Deferred
 from zentracer.frameworks.pytorch.explain import inner_operation
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.judge import Verdict, judge
 from zentracer.frameworks.pytorch.main_thread import on_main_thread, soon_on_main_thread
-from zentracer.frameworks.pytorch.mode import Watcher, install, remove_retired, uninstall
+from zentracer.frameworks.pytorch.mode import Watcher, install, installed, remove_retired, uninstall
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.plans import Plan
 from zentracer.frameworks.pytorch.report import Finding, brief, hit_of
@@ -108,11 +108,30 @@ class Watch:
         """Take the watcher off this thread's stack; it will be back where it was taken from."""
         uninstall()
 
+    def rest(self, watcher: Watcher, wanted: bool) -> None:
+        """Let a library optimiser work unwatched; its result is checked as a whole.
+
+        The watcher leaves the stack, so that hundreds of small operations cost nothing. Inside a
+        torch call it is off the stack already, and would come back: then it sleeps.
+        """
+        watcher.asleep = int(wanted)
+        watcher.aside = wanted and installed() is watcher
+        if watcher.aside:
+            uninstall()
+
     def wake(self) -> None:
-        """Watch again after an optimiser step that ended with an exception."""
+        """Watch again: the optimiser's step has ended, be it with an exception."""
         watcher = getattr(self.local, "watcher", None)
-        if watcher is not None:
-            watcher.asleep = 0
+        if watcher is None:
+            return
+        aside, watcher.aside = watcher.aside, False
+        if watcher.retired:
+            if aside:
+                self._drop(watcher)
+            return
+        watcher.asleep = 0
+        if aside:
+            install(watcher)
 
     def anyone(self) -> Watcher:
         """Return a watcher; checks of values do not depend on which."""
@@ -137,6 +156,8 @@ class Watch:
 
     def open(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
         """Watch for exactly these exceptions, also after ``close``."""
+        if not self.filters:
+            self.polluted = False
         self.filters, self.precise = filters, precise
         for watcher in list(self.watchers.values()):
             watcher.retired = False
@@ -245,6 +266,11 @@ class Watch:
         if verdict is None or user is None:
             return None
         place = place_of(user.f_code, user.f_lasti, plan.name)
+        made = upstream.maker(verdict.bad_inputs) if not self.polluted else None
+        if made is not None:
+            return user, upstream.finding(self, made, verdict.bad_inputs, place)
+        if verdict.inherited:
+            return None
         if verdict.came_in is not None:
             return user, origin.came_in(self, plan, verdict, place, user, args)
         if (
@@ -316,6 +342,9 @@ class Watch:
         self, root: Any, readable: torch.Tensor, nan: int, inf: int, frame: types.FrameType
     ) -> Finding:
         place = place_of(frame.f_code, frame.f_lasti, "backward")
+        above = upstream.maker([root])
+        if above is not None:
+            return upstream.finding(self, above, [root], place)
         node = root.grad_fn
         site = self.site_of_node(node) if node is not None else None
         made = place_of(site.code, site.lasti, site.op) if site else place
