@@ -54,7 +54,7 @@ _HARMLESS_KIND, _TAME_KIND, _OTHER_KIND = 0, 1, 2
 _kinds: dict[type, int] = {}
 _MAX_KINDS = 4096
 _MAX_GATE = 65_536
-"""Elements of the largest leaf that is a gate by itself; of two larger ones in a row, one is."""
+"""Elements of the largest leaf that is a gate by itself; of two larger ones in a row one is."""
 _DisableTorchFunction = torch._C.DisableTorchFunction
 
 
@@ -79,11 +79,16 @@ class Run:
         self.watch = watch
         self.thorough = thorough
         """Check every result of every node."""
+        self.exchanged = torch.distributed.is_available() and torch.distributed.is_initialized()
         self.nodes: list[Any] = []
         self.looked_at: set[Any] = set()
         """Nodes of which every result is checked."""
-        self.gates: set[Any] = set()
-        """Nodes of which one result is checked: if it is good, so was what they were given."""
+        self.gates: dict[Any, Tensor] = {}
+        """Nodes that send a gradient to a small leaf: if that is good, so was what they were given.
+
+        The leaves are checked together when the engine is done, which is much cheaper than a hook
+        on each. Among ranks, where gradients are exchanged meanwhile, each result is checked.
+        """
         self.handles: list[Any] = []
         self.pending: Finding | None = None
         """Found on a thread of the engine, which has no user frame to stop in."""
@@ -102,27 +107,71 @@ class Run:
                 self._hook(node, None)
                 unwatched = False
             elif kind == _TAME_KIND:
-                gate, size = _gate(node, edges)
-                if size > _MAX_GATE and not unwatched:
-                    unwatched = True
+                if _is_half(node):  # where overflow is no rarity
+                    self._hook(node, None)
+                    unwatched = False
                 else:
-                    self._hook(node, gate)
-                    unwatched = unwatched and gate == -1
+                    unwatched = self._add_gate(node, edges, unwatched)
             for following, _ in edges:
                 if following is not None and following not in seen:
                     seen.add(following)
                     stack.append((following, unwatched))
 
+    def _add_gate(self, node: Any, edges: Any, unwatched: bool) -> bool:
+        """Note the smallest leaf of ``node``; return whether its gradients stay unwatched.
+
+        Args:
+            node: The node.
+            edges: Its next functions.
+            unwatched: Whether the node before passed over a large leaf.
+        """
+        leaves = [
+            (leaf.numel(), index, leaf)
+            for index, (following, _) in enumerate(edges)
+            if (leaf := _leaf_behind(following)) is not None
+        ]
+        if not leaves:
+            return unwatched
+        size, index, leaf = min(leaves, key=lambda entry: entry[:2])
+        if size > _MAX_GATE and not unwatched:
+            return True
+        if self.exchanged:
+            self._hook(node, index)
+        self.gates[node] = leaf
+        return False
+
     def _hook(self, node: Any, only: int | None) -> None:
-        """Check all results of ``node``, or ``only`` one; none if that is negative."""
+        """Check all results of ``node`` when it has run, or ``only`` one."""
         if only is None:
             self.looked_at.add(node)
-        elif only < 0:
-            return
-        else:
-            self.gates.add(node)
         hook = functools.partial(self._after, len(self.nodes) - 1, only)
         self.handles.append(node.register_hook(hook))
+
+    def look_at_leaves(self) -> Finding | None:
+        """Check the leaves of all gates, when the engine is done."""
+        if self.done or self.exchanged or not self.gates:
+            return None
+        watch = self.watch
+        suspicious = watch.anyone().suspicious
+        bad = []
+        for node, leaf in self.gates.items():
+            grad = leaf.grad
+            if grad is None:
+                continue
+            if watch.defers(grad):
+                watch.deferred.add(grad, (), self._site_of(node), "backward")
+            elif suspicious(grad):
+                bad.append((node, grad))
+        bad.sort(key=lambda entry: -entry[0]._sequence_nr())  # the order in which they ran
+        for node, grad in bad:
+            nan, inf = counts(grad)
+            if nan or inf:
+                self.done = True
+                if watch.polluted or watch.scaler_takes_care():
+                    return None
+                maker = self._maker_above(node) or node
+                return self._finding(self.nodes.index(maker), grad, nan, inf, ())
+        return None
 
     def close(self) -> None:
         """Remove all hooks and forget the graph."""
@@ -284,6 +333,8 @@ def run_backward(
         result = engine.run_backward(roots, *args, **kwargs)
         if sequence_number() != before:  # create_graph
             _note_nodes(watch, before, result)
+        if run is not None and run.pending is None:
+            run.pending = _look_at_leaves(watch, run)
     finally:
         watch.backward_depth -= 1
         watch.local.in_backward = depth
@@ -314,6 +365,15 @@ def _prepare(watch: Watch, roots: tuple[Any, ...], inputs: Any) -> Run | None:
         return None
 
 
+def _look_at_leaves(watch: Watch, run: Run) -> Finding | None:
+    try:
+        with unseen():
+            return run.look_at_leaves()
+    except Exception as error:  # ours to report, never the training's to die from
+        watch.host.notice(f"ZenTracer could not examine the gradients: {brief(error)}")
+        return None
+
+
 def _note_nodes(watch: Watch, before: int, result: Any) -> None:
     """Tie the nodes that backward itself made, for a second derivative, to the call."""
     frame, watcher, after = user_frame(sys._getframe(2)), watch.local.watcher, sequence_number()
@@ -334,22 +394,9 @@ def _node_of(root: Any) -> Any:
     return getattr(root, "node", None)  # a GradientEdge
 
 
-def _gate(node: Any, edges: Any) -> tuple[int | None, int]:
-    """Return the index of the result of ``node`` that goes to its smallest leaf, and its size.
-
-    The index is -1 for no leaf, and None, for all results, in float16: there, overflow is no
-    rarity.
-    """
-    best, size = -1, 0
-    for index, (following, _) in enumerate(edges):
-        leaf = _leaf_behind(following)
-        if leaf is not None:
-            elements = leaf.numel()
-            if best < 0 or elements < size:
-                best, size = index, elements
-    if any(known.dtype is torch.float16 for known in node._input_metadata if known is not None):
-        return None, 0
-    return best, size
+def _is_half(node: Any) -> bool:
+    known = node._input_metadata
+    return any(x.dtype is torch.float16 for x in known if x is not None)
 
 
 def _leaf_behind(node: Any) -> Any:

@@ -11,12 +11,11 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from zentracer.control.pydevd.usercode import is_user_code
 from zentracer.control.source import place_of
-from zentracer.frameworks.pytorch.finite import counts, readable_tensor
+from zentracer.frameworks.pytorch.finite import counts, looks_finite, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import owner_of, root_modules
 from zentracer.frameworks.pytorch.report import Finding, brief
@@ -27,8 +26,6 @@ from zentracer.frameworks.pytorch.unseen import unseen
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
-
-_SUMMABLE = frozenset({torch.float32, torch.float64})
 
 
 class Updates:
@@ -130,15 +127,11 @@ def _first_bad(parameters: list[Tensor]) -> tuple[Tensor, int, int] | None:
     """Return (parameter, NaN count, Inf count) of the first one that is not finite."""
     readable = [(p, readable_tensor(p)) for p in parameters]
     plain = [(p, r.detach()) for p, r in readable if r is not None]
-    totals = [
-        p.sum() if p.dtype in _SUMMABLE else p.abs().sum(dtype=torch.float32) for _, p in plain
-    ]
-    if not totals or bool(torch.stack([t.float() for t in totals]).isfinite().all()):
-        return None
     for parameter, values in plain:
-        nan, inf = counts(values)
-        if nan or inf:
-            return parameter, nan, inf
+        if not looks_finite(values):
+            nan, inf = counts(values)
+            if nan or inf:
+                return parameter, nan, inf
     return None
 
 
