@@ -14,6 +14,7 @@ from zentracer.wire.messages import BreakpointHit
 is_debugger_busy = guard.is_busy
 """Whether the calling thread works for the debugger: hooks should then let everything pass."""
 own_work = guard.own_work
+trace_switch = guard.trace_switch
 """Context of a hook's own analysis, so that no step wanders into the library code it calls."""
 
 

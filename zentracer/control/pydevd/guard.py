@@ -78,6 +78,12 @@ class own_work:
                 resume_monitoring()
 
 
+def trace_switch() -> Any:
+    """Return the ``sys.settrace`` of Python itself; pydevd's stand-in warns whoever calls it."""
+    tracing = sys.modules.get("pydevd_tracing")
+    return getattr(tracing, "_original_settrace", sys.settrace)
+
+
 def uses_monitoring() -> bool:
     """Return whether pydevd traces by ``sys.monitoring`` (Python 3.12 and later)."""
     return bool(sys.modules["_pydevd_bundle.pydevd_constants"].PYDEVD_USE_SYS_MONITORING)

@@ -24,14 +24,15 @@ from zentracer.frameworks.pytorch.finite import (
     tensors_in,
 )
 from zentracer.frameworks.pytorch.frames import user_frame
-from zentracer.frameworks.pytorch.plans import CHECK, IGNORE, LARGE, Plan, plan_for
+from zentracer.frameworks.pytorch.plans import CHECK, IGNORE, LARGE, Plan, known_plans, plan_for
 from zentracer.frameworks.pytorch.trail import Site, Trail, mark_nodes, sequence_number
-from zentracer.frameworks.pytorch.unseen import is_intercepted, is_tracing, unseen
+from zentracer.frameworks.pytorch.unseen import is_intercepted, is_tracing, retrace, unseen, untrace
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
 _get_frame = sys._getframe
+_plans = known_plans
 _ident = threading.get_ident
 _APPLY_CODE = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
 _WIDE_RANGE = frozenset({torch.float32, torch.float64, torch.bfloat16})
@@ -63,7 +64,10 @@ class Watcher(TorchFunctionMode):
             if self.retired:
                 self.watch.remove_retired_soon()
             return func(*args, **kwargs)
-        plan = plan_for(func)
+        try:
+            plan = _plans[func]
+        except (KeyError, TypeError):  # not seen before, or without a hash
+            plan = plan_for(func)
         kind = plan.kind
         if kind == IGNORE:
             return func(*args, **kwargs)
@@ -76,16 +80,32 @@ class Watcher(TorchFunctionMode):
             was_bad = self.suspicious(args[0]) and _is_bad(args[0])
             before = sequence_number()
         out = func(*args, **kwargs)
-        after = sequence_number()
-        if after != before:
-            self._note(before, after, plan, out, _get_frame(1), mine)
-        if plan.tame and self._passes_over(plan, out) and not self._statistics_tell(plan, args):
-            pass  # the next operation that is checked tells, and upstream.py finds this one
-        elif kind == CHECK and self._any_suspicious(out, plan, args, kwargs, _get_frame(1)):
+        trace = untrace()
+        try:
+            bad = self._look(plan, args, kwargs, out, before, mine)
+        finally:
+            if trace is not None:
+                retrace(trace)
+        if bad:
             self.watch.inspect(self, plan, func, args, kwargs, out, was_bad, _get_frame(1))
         if mine:
             self.seen = sequence_number()
         return out
+
+    def _look(
+        self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, before: int,
+        mine: bool,
+    ) -> bool:  # fmt: skip
+        """Note the nodes that a call made; return whether its result may hold NaN or Inf."""
+        frame = _get_frame(2)
+        after = sequence_number()
+        if after != before:
+            self._note(before, after, plan, out, frame, mine)
+        if plan.kind != CHECK:
+            return False
+        if plan.tame and self._passes_over(plan, out) and not self._statistics_tell(plan, args):
+            return False  # the next operation that is checked tells, and upstream.py finds this one
+        return self._any_suspicious(out, plan, args, kwargs, frame)
 
     def suspicious(self, x: Any) -> bool:
         """Return whether ``x`` may hold NaN or Inf. Never raises.

@@ -98,20 +98,21 @@ _TAME = frozenset(
 )
 
 _NOT_IN_PLACE = ("__int__", "__index__", "__invert__", "__iter__")
-_plans: dict[Any, Plan] = {}
+known_plans: dict[Any, Plan] = {}
+"""Plans by function, for the hot path."""
 _MAX_PLANS = 4096
 
 
 def plan_for(func: Callable[..., Any]) -> Plan:
     """Return the plan of ``func``, deciding it on first sight."""
     try:
-        plan = _plans.get(func)
+        plan = known_plans.get(func)
     except TypeError:  # a callable of the user's without a hash
         return _decide(func)
     if plan is None:
         plan = _decide(func)
-        if len(_plans) < _MAX_PLANS:
-            _plans[func] = plan
+        if len(known_plans) < _MAX_PLANS:
+            known_plans[func] = plan
     return plan
 
 

@@ -7,11 +7,12 @@ captured graphs or subclasses.
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any
 
 import torch
 
-from zentracer.control.stop import own_work
+from zentracer.control.stop import own_work, trace_switch
 
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _is_included = torch._C._dispatch_tls_is_dispatch_key_included
@@ -19,6 +20,22 @@ _PRE_DISPATCH = torch._C.DispatchKey.PreDispatch
 
 is_tracing = torch._C._is_tracing
 """Whether ``torch.jit.trace`` records on this thread; it cannot be kept from recording us."""
+
+
+retrace = trace_switch()
+"""Give the calling thread the trace function back that ``untrace`` returned."""
+
+
+def untrace() -> Any:
+    """Take the trace function off the calling thread, and return it.
+
+    Up to Python 3.11 the debugger is called at each call of a function; for our own small ones that
+    would be most of their cost.
+    """
+    trace = sys.gettrace()
+    if trace is not None:
+        retrace(None)
+    return trace
 
 
 def is_intercepted() -> bool:
@@ -32,9 +49,10 @@ class unseen:
     Not a generator: entering one runs library code before the debugger is told to look away.
     """
 
-    __slots__ = ("_others", "_work")
+    __slots__ = ("_others", "_trace", "_work")
 
     def __enter__(self) -> None:
+        self._trace = untrace()
         self._work = own_work()
         self._work.__enter__()
         self._others = contextlib.ExitStack()
@@ -51,6 +69,8 @@ class unseen:
             self._others.__exit__(*failure)
         finally:
             self._work.__exit__()
+            if self._trace is not None:
+                retrace(self._trace)
 
 
 def _no_dispatch_modes() -> contextlib.AbstractContextManager[object]:

@@ -75,6 +75,8 @@ def _load_package(name, folder):
     spec = importlib.util.spec_from_file_location(
         name, os.path.join(package, "__init__.py"), submodule_search_locations=[package]
     )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} cannot be loaded from {package}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
