@@ -1,6 +1,6 @@
 """How every kind of tensor reads: exact summary lines, ordered children, and nothing raised."""
 
-# ruff: noqa: E402 (imports that need a framework come after it was found)
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How modules, storages, optimisers, graph nodes and plain objects read."""
 
-# ruff: noqa: E402 (imports that need a framework come after it was found)
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Statistics: exact where small, bounded where large, and without a trace in the program."""
 
-# ruff: noqa: E402 (imports that need a framework come after it was found)
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Statistics of numpy arrays; torch is not needed."""
 
-# ruff: noqa: E402 (imports that need a framework come after it was found)
+
 
 from __future__ import annotations
 
