@@ -1,7 +1,5 @@
 """How every kind of tensor reads: exact summary lines, ordered children, and nothing raised."""
 
-
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """How modules, storages, optimisers, graph nodes and plain objects read."""
 
-
-
 from __future__ import annotations
 
 import enum

@@ -1,7 +1,5 @@
 """Statistics: exact where small, bounded where large, and without a trace in the program."""
 
-
-
 from __future__ import annotations
 
 import math

@@ -1,7 +1,5 @@
 """Statistics of numpy arrays; torch is not needed."""
 
-
-
 from __future__ import annotations
 
 import math
