@@ -8,6 +8,7 @@ stopped.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -105,11 +106,12 @@ class Link:
             return
         self._socket = sock
         try:
-            sock.sendall(codec.encode_frame(EVENT, 0, "hello", self._handlers.hello()))
-            _start_thread(self._write, "zentracer.link.writer")
-            self._read(sock)
-        except (OSError, WireError):
-            pass  # same as the end of the stream: the adapter is gone or speaks another protocol
+            # Both errors mean what the end of the stream means: the adapter is gone, or speaks
+            # another protocol.
+            with contextlib.suppress(OSError, WireError):
+                sock.sendall(codec.encode_frame(EVENT, 0, "hello", self._handlers.hello()))
+                _start_thread(self._write, "zentracer.link.writer")
+                self._read(sock)
         finally:
             self._end(sock)
 

@@ -20,6 +20,7 @@ from zentracer.frameworks.pytorch import naming
 from zentracer.frameworks.pytorch.finite import counts, outputs_of, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.mode import installed
+from zentracer.frameworks.pytorch.nodes import OTHER, TAME, is_half, kind_of, leaf_behind
 from zentracer.frameworks.pytorch.report import Finding, brief
 from zentracer.frameworks.pytorch.scene import Scene
 from zentracer.frameworks.pytorch.suggest import suggestions_for
@@ -29,47 +30,9 @@ from zentracer.frameworks.pytorch.unseen import unseen
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
-# Backward of these moves, selects, masks or adds gradients: finite in, finite out.
-_HARMLESS = frozenset(
-    """
-    AccumulateGrad Add Alias AsStrided Cat Clone Clamp ClampMax ClampMin Copy CopySlices Detach
-    Diagonal Embedding Expand Fill Flip Gather Identity Index IndexSelect LeakyRelu Hardtanh Lift
-    MaskedFill MaskedSelect MaxPool1D MaxPool2DWithIndices MaxPool3DWithIndices Max Maximum Mean
-    Min Minimum Narrow NativeDropout Neg Permute ConstantPadNd ReflectionPad Relu Repeat Reshape
-    ReshapeAlias Roll Rsub Scatter ScatterAdd Select Slice Split SplitWithSizes Squeeze Stack Sub
-    Sum SwapAxes T Threshold ToCopy Transpose Tril Triu Unbind Unfold UnsafeSplit UnsafeView
-    Unsqueeze View Where Zero
-    """.split()
-)
-# These make NaN or Inf only where numbers overflow, which float32 and bfloat16 rarely do, and what
-# they pass on is large. A bad gradient shows in the smallest leaf of the next layer, mostly a bias;
-# then the tame nodes since the last good one are asked for.
-_TAME = frozenset(
-    """
-    Addmm AdaptiveAvgPool2D AvgPool2D Baddbmm Bmm Convolution Gelu LogSoftmax Mm Mul NativeBatchNorm
-    NativeGroupNorm NativeLayerNorm SafeSoftmax Sigmoid Silu Softmax Tanh
-    """.split()
-)
-_HARMLESS_KIND, _TAME_KIND, _OTHER_KIND = 0, 1, 2
-_kinds: dict[type, int] = {}
-_MAX_KINDS = 4096
 _MAX_GATE = 65_536
 """Elements of the largest leaf that is a gate by itself; of two larger ones in a row one is."""
 _DisableTorchFunction = torch._C.DisableTorchFunction
-
-
-def _kind(node: Any) -> int:
-    known = _kinds.get(type(node))
-    return _decide_kind(node) if known is None else known
-
-
-def _decide_kind(node: Any) -> int:
-    base = node.name().split("::")[-1].split("Backward")[0]
-    kind = _HARMLESS_KIND if base in _HARMLESS else _TAME_KIND if base in _TAME else _OTHER_KIND
-    # Every operation of torch has a type of its own; what extensions add shares this one.
-    if type(node).__name__ != "CppFunction" and len(_kinds) < _MAX_KINDS:
-        _kinds[type(node)] = kind
-    return kind
 
 
 class Run:
@@ -101,13 +64,13 @@ class Run:
         while stack:
             node, unwatched = stack.pop()
             self.nodes.append(node)
-            kind = _kind(node)
+            kind = kind_of(node)
             edges = node.next_functions
-            if self.thorough or kind == _OTHER_KIND:
+            if self.thorough or kind == OTHER:
                 self._hook(node, None)
                 unwatched = False
-            elif kind == _TAME_KIND:
-                if _is_half(node):  # where overflow is no rarity
+            elif kind == TAME:
+                if is_half(node):  # where overflow is no rarity
                     self._hook(node, None)
                     unwatched = False
                 else:
@@ -128,7 +91,7 @@ class Run:
         leaves = [
             (leaf.numel(), index, leaf)
             for index, (following, _) in enumerate(edges)
-            if (leaf := _leaf_behind(following)) is not None
+            if (leaf := leaf_behind(following)) is not None
         ]
         if not leaves:
             return unwatched
@@ -280,7 +243,7 @@ class Run:
         for _ in range(64):
             parents = [p for p in self.nodes if any(e[0] in level for e in p.next_functions)]
             above = [p for p in parents if p not in self.looked_at]
-            tame += [p for p in above if _kind(p) == _TAME_KIND]
+            tame += [p for p in above if kind_of(p) == TAME]
             harmless += above
             level = [p for p in above if p not in self.gates]
             if not level:
@@ -392,23 +355,6 @@ def _node_of(root: Any) -> Any:
     if isinstance(root, Tensor):
         return root.grad_fn
     return getattr(root, "node", None)  # a GradientEdge
-
-
-def _is_half(node: Any) -> bool:
-    known = node._input_metadata
-    return any(x.dtype is torch.float16 for x in known if x is not None)
-
-
-def _leaf_behind(node: Any) -> Any:
-    """Return the leaf that a gradient sent to ``node`` ends in before anybody could look at it."""
-    for _ in range(8):
-        if node is None or _kind(node) != _HARMLESS_KIND:
-            return None
-        following = node.next_functions
-        if not following:
-            return getattr(node, "variable", None)
-        node = following[0][0]
-    return None
 
 
 def _finite_before(name: str, saved: tuple[tuple[str | None, Tensor], ...], came_in: bool) -> str:
