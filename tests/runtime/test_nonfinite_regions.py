@@ -141,6 +141,25 @@ def test_deferred_checks_stop_at_the_end_of_the_same_step() -> None:
     assert "once a step" in (details.note or "")
 
 
+def test_line_that_went_bad_on_an_accelerator_is_checked_while_it_executes() -> None:
+    def train_past_bad_batches() -> None:
+        net = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(6):
+            x = torch.zeros(3, 4) if step in (1, 4) else torch.ones(3, 4)
+            x = x / x.norm(dim=1, keepdim=True)  # @twice
+            loss = net(x).square().sum()
+            if loss.isfinite():
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()  # @later
+
+    late, precise = deferred(train_past_bad_batches).hits
+    assert late.details.origin.line == precise.details.origin.line == line_with("twice")
+    assert late.details.source.line == line_with("later")
+    assert precise.details.source.line == line_with("twice")
+
+
 def test_deferred_checks_leave_a_healthy_run_alone() -> None:
     assert deferred(lambda: train(make_bad=False)).hits == []
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _LIMIT = 20_000
 _NOTE = (
-    "results on {device} are read once a step, so the program stands at the end of the step. Set "
-    '"precise": true to stop on the line itself.'
+    "results on {device} are read once a step, so the program stands at the end of a step. From "
+    'now on this line is checked while it executes; with "precise": true, all are.'
 )
 
 
@@ -72,6 +72,7 @@ class Deferred:
         tensor = reference()
         if tensor is not None and bool(tensor.isfinite().all()):
             return  # the sum overflowed, the values did not
+        self._watch.suspects.add(site)
         self._watch.stop(self._finding(site, phase, tensor, total, frame), frame)
 
     def _finding(

@@ -164,6 +164,9 @@ class Watcher(TorchFunctionMode):
         bad = False
         for x in outs:
             if type(x) in PLAIN and self.watch.defers(x):
+                if self.watch.suspects and self.site_of(frame, plan) in self.watch.suspects:
+                    bad = bad or suspicious_slow(x, may_wait=True)
+                    continue
                 inputs = tensors_in([args[1:] if plan.in_place else args, kwargs])
                 self.watch.deferred.add(x, inputs, self.site_of(frame, plan))
             elif self.suspicious(x):

@@ -14,6 +14,7 @@ from typing import Any, Callable
 import torch
 
 from zentracer.control import guards
+from zentracer.control.condition import ConditionFailed
 from zentracer.control.source import Place, place_of
 from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter, Host
@@ -63,6 +64,8 @@ class Watch:
         """Whether nodes were made on other threads, and carry their site themselves."""
         self._removal_asked = False
         self._when_gone: Callable[[], None] = lambda: None
+        self.suspects: set[Site] = set()
+        """Where a value on an accelerator went bad once: these are checked while they execute."""
         self.polluted = False
         """A reported value may still be about; what it spreads to is no new finding."""
         self.step: int | None = None
@@ -252,7 +255,9 @@ class Watch:
         try:
             return armed.condition.evaluate(hit_values(finding, armed.condition.names))
         except Exception as error:  # whatever a user's condition may raise
-            self.host.notice(f"The condition could not be evaluated: {error}", armed.id)
+            said = isinstance(error, ConditionFailed)
+            message = str(error) if said else f"The condition could not be evaluated: {error}"
+            self.host.notice(message, armed.id)
             return False
 
     def _forward_finding(
