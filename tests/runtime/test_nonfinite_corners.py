@@ -168,3 +168,21 @@ def test_passes(name: str) -> None:
     with watching() as host:
         PASSES[name]()
     assert ([hit.text for hit in host.hits], host.notices) == ([], [])
+
+
+@pytest.mark.parametrize("where", ["_look", "_first_suspicious"])
+def test_a_mistake_of_ours_is_said_and_training_goes_on(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from zentracer.frameworks.pytorch.backward import Run
+    from zentracer.frameworks.pytorch.mode import Watcher
+
+    def broken(*_: object) -> None:
+        raise ValueError("a mistake")
+
+    monkeypatch.setattr(Watcher if where == "_look" else Run, where, broken)
+    w = torch.tensor([1.0, 4.0], requires_grad=True)
+    with watching() as host:
+        torch.sqrt(w).sum().backward()
+    assert w.grad is not None
+    assert host.notices and all("a mistake" in notice for notice in host.notices)

@@ -155,6 +155,21 @@ class Run:
         """Look at the gradients that a node made (its grad_inputs) from those it was given."""
         if self.done:
             return
+        try:
+            bad = self._first_suspicious(index, only, grad_inputs, grad_outputs)
+        except Exception as error:  # ours to report, never the training's to die from
+            self.watch.report_failure("look at a gradient", error)
+            return
+        if bad is not None:
+            self._look(index, bad, grad_outputs)
+
+    def _first_suspicious(
+        self,
+        index: int,
+        only: int | None,
+        grad_inputs: tuple[Any, ...],
+        grad_outputs: tuple[Any, ...],
+    ) -> Tensor | None:
         watch = self.watch
         suspicious = watch.anyone().suspicious
         with _DisableTorchFunction():  # the modes of the calling thread are on in backward too
@@ -165,10 +180,8 @@ class Run:
                     given = [g for g in grad_outputs if g is not None]
                     watch.deferred.add(grad, given, self.site(index), "backward")
                 elif suspicious(grad):
-                    break
-            else:
-                return
-        self._look(index, grad, grad_outputs)
+                    return grad
+        return None
 
     def _look(self, index: int, grad: Tensor, grad_outputs: tuple[Any, ...]) -> None:
         watch = self.watch

@@ -35,6 +35,7 @@ _get_frame = sys._getframe
 _plans = known_plans
 _ident = threading.get_ident
 _APPLY_CODE = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+_MAX_SITES = 100_000
 _WIDE_RANGE = frozenset({torch.float32, torch.float64, torch.bfloat16})
 _VALUELESS = (int, float, str, bool, type(None))
 
@@ -83,6 +84,9 @@ class Watcher(TorchFunctionMode):
         trace = untrace()
         try:
             bad = self._look(plan, args, kwargs, out, before, mine)
+        except Exception as error:  # ours to report, never the training's to die from
+            bad = False
+            self.watch.report_failure(f"look at the result of {plan.name}", error)
         finally:
             if trace is not None:
                 retrace(trace)
@@ -150,6 +154,8 @@ class Watcher(TorchFunctionMode):
         key = (id(frame.f_code), frame.f_lasti, plan.name)
         site = self._sites.get(key)  # it keeps its code alive, so the identity is not reused
         if site is None:
+            if len(self._sites) >= _MAX_SITES:  # a program that makes code as it runs
+                self._sites.clear()
             site = self._sites[key] = Site(frame.f_code, frame.f_lasti, plan.name)
         return site
 

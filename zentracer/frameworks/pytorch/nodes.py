@@ -53,7 +53,7 @@ def _decide_kind(node: Any) -> int:
 
 def is_half(node: Any) -> bool:
     """Tell whether float16 flows through ``node``."""
-    known = node._input_metadata
+    known = getattr(node, "_input_metadata", ())  # older releases of torch do not tell
     return any(x.dtype is torch.float16 for x in known if x is not None)
 
 

@@ -118,8 +118,8 @@ class _Search:
 
 def _is_large(node: Any) -> bool:
     """Tell whether the result of ``node`` was passed over when it was made."""
-    (made, *_) = node._input_metadata
-    return made is not None and math.prod(made.shape) > LARGE
+    made = next(iter(getattr(node, "_input_metadata", ())), None)
+    return made is None or math.prod(made.shape) > LARGE
 
 
 def _makes_bad(node: Any, base: str) -> bool:

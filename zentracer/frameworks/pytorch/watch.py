@@ -234,6 +234,10 @@ class Watch:
             self.local.busy = False
         self.stop(finding, hit_frame)
 
+    def report_failure(self, what: str, error: Exception) -> None:
+        """Tell the user, once, that something of ours went wrong; the program goes on."""
+        self.host.notice(f"ZenTracer could not {what}: {brief(error)}")
+
     def stop(self, finding: Finding, frame: types.FrameType) -> None:
         """Stop ``frame`` for ``finding`` if an armed filter's condition holds."""
         self.polluted = True
