@@ -29,6 +29,8 @@ class Hello:
     rank: Optional[int] = None
     """Global rank of a distributed run, None outside one."""
     parent_pid: Optional[int] = None
+    name: str = ""
+    """How the user would call the process: the script, or what multiprocessing calls it."""
 
 
 @body
@@ -184,6 +186,43 @@ class Step:
 
     step: int
     loss: Optional[float] = None
+    """Value of the loss on which backward was called, where reading it costs nothing."""
+    overhead: Optional[float] = None
+    """Share of the step's time that ZenTracer took; None until measured."""
+
+
+@body
+class ModulesQuery:
+    """Which modules of the live models to name."""
+
+    query: str = ""
+    """Glob if it has ``*``, ``?`` or ``[``, else part of the name or of the class; in any case."""
+    limit: int = 200
+
+
+@body
+class ModuleInfo:
+    """One module of a live model."""
+
+    name: str
+    """Qualified name, as in conditions; the class name for a model itself."""
+    class_name: str
+    parameters: int
+    """Number of parameter elements in it and below."""
+    children: int
+    """Number of modules directly below."""
+
+
+@body
+class Modules:
+    """Modules of the live models, in the order of ``named_modules``."""
+
+    modules: Tuple[ModuleInfo, ...]
+    matching: int
+    """How many match the query."""
+    total: int
+    note: Optional[str] = None
+    """Why there are none; a sentence."""
 
 
 EVENTS: Dict[str, Any] = {
@@ -195,6 +234,7 @@ EVENTS: Dict[str, Any] = {
 """One-way messages, runtime to adapter: name -> body."""
 
 REQUESTS: Dict[str, Tuple[Any, Any]] = {
+    "modules": (ModulesQuery, Modules),
     "set_exception_filters": (SetExceptionFilters, BreakpointStatuses),
 }
 """Adapter to runtime: name -> (arguments, answer)."""

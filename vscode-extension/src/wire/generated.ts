@@ -1,0 +1,512 @@
+// Generated from zentracer/wire by `make generate`; do not edit.
+
+/** Names are without the prefix `zentracer/` that they have on the wire. */
+
+export interface Messages {
+  events: {
+    breakpoints: TensorBreakpoints;
+    findings: Findings;
+    notice: Notice;
+    processes: Processes;
+    step: StepSeen;
+  };
+  requests: {
+    modules: {
+      arguments: ModulesQuery;
+      body: Modules;
+    };
+    set_tensor_breakpoints: {
+      arguments: SetTensorBreakpoints;
+      body: TensorBreakpoints;
+    };
+    tensor: {
+      arguments: TensorQuery;
+      body: TensorView;
+    };
+  };
+}
+/**
+ * All tensor breakpoints of a session, sent whole whenever one changes.
+ */
+export interface TensorBreakpoints {
+  breakpoints: TensorBreakpointState[];
+}
+/**
+ * A tensor breakpoint as it stands.
+ */
+export interface TensorBreakpointState {
+  condition: string | null;
+  enabled: boolean;
+  filter: string;
+  hits: number;
+  id: number;
+  label: string;
+  last: LastHit | null;
+  /**
+   * Why it is not verified, or a warning.
+   */
+  message: string | null;
+  module: string | null;
+  /**
+   * Who set it: editor (its list of exceptions), view (``set_tensor_breakpoints``) or launch.
+   */
+  source: string;
+  verified: boolean;
+}
+/**
+ * What a tensor breakpoint found last.
+ */
+export interface LastHit {
+  origin: Location;
+  rank: number | null;
+  step: number | null;
+  tensor: Stats;
+  text: string;
+}
+/**
+ * A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive).
+ */
+export interface Location {
+  column: number | null;
+  end_column: number | null;
+  end_line: number | null;
+  function: string | null;
+  line: number;
+  path: string;
+  /**
+   * The source line, stripped of its end.
+   */
+  text: string | null;
+}
+/**
+ * Statistics of one tensor over its finite elements; floats are None when not known.
+ */
+export interface Stats {
+  absmax: number | null;
+  bytes: number;
+  device: string;
+  dtype: string;
+  inf: number | null;
+  max: number | null;
+  mean: number | null;
+  min: number | null;
+  /**
+   * How the user's source calls the tensor, when known.
+   */
+  name: string | null;
+  nan: number | null;
+  /**
+   * Euclidean norm.
+   */
+  norm: number | null;
+  /**
+   * True when the statistics come from a sample of the elements.
+   */
+  sampled: boolean;
+  shape: number[];
+  /**
+   * Number of elements.
+   */
+  size: number;
+  std: number | null;
+  zeros: number | null;
+}
+/**
+ * Everything found in a session so far, sent whole whenever it changes.
+ */
+export interface Findings {
+  findings: Finding[];
+}
+/**
+ * One thing that was found, however often.
+ */
+export interface Finding {
+  count: number;
+  /**
+   * The latest hit.
+   */
+  details: HitDetails | null;
+  label: string;
+  message: string;
+  pid: number;
+  rank: number | null;
+  /**
+   * The filter's id.
+   */
+  rule: string;
+  /**
+   * error, warning or info
+   */
+  severity: string;
+  source: Location3;
+  stack: Location[];
+}
+/**
+ * ``exceptionInfo.details.zentracer`` and, with ``text``, one line of ``--json``.
+ */
+export interface HitDetails {
+  filter: string;
+  /**
+   * One sentence: what was still finite when the value was made.
+   */
+  finite_before: string | null;
+  inputs: Stats[];
+  /**
+   * Qualified name of the module, as in ``named_modules``; None outside any module.
+   */
+  module: string | null;
+  /**
+   * A limit of this finding the user should know (compiled region, found one step late …).
+   */
+  note: string | null;
+  op: string;
+  origin: Location1;
+  /**
+   * forward, loss, backward or update
+   */
+  phase: string;
+  rank: number | null;
+  source: Location2;
+  /**
+   * The user's frames, innermost first.
+   */
+  stack: Location[];
+  step: number | null;
+  suggestions: Suggestion[];
+  tensor: Stats;
+}
+/**
+ * A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive).
+ */
+export interface Location1 {
+  column: number | null;
+  end_column: number | null;
+  end_line: number | null;
+  function: string | null;
+  line: number;
+  path: string;
+  /**
+   * The source line, stripped of its end.
+   */
+  text: string | null;
+}
+/**
+ * A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive).
+ */
+export interface Location2 {
+  column: number | null;
+  end_column: number | null;
+  end_line: number | null;
+  function: string | null;
+  line: number;
+  path: string;
+  /**
+   * The source line, stripped of its end.
+   */
+  text: string | null;
+}
+/**
+ * Something the user can do about a finding.
+ */
+export interface Suggestion {
+  edit: TextEdit | null;
+  title: string;
+  why: string;
+}
+/**
+ * Replace one whole line by ``new_text``.
+ */
+export interface TextEdit {
+  line: number;
+  new_text: string;
+  old_text: string;
+  path: string;
+}
+/**
+ * A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive).
+ */
+export interface Location3 {
+  column: number | null;
+  end_column: number | null;
+  end_line: number | null;
+  function: string | null;
+  line: number;
+  path: string;
+  /**
+   * The source line, stripped of its end.
+   */
+  text: string | null;
+}
+/**
+ * Something of ours stepped aside; shown once in the debug console.
+ */
+export interface Notice {
+  /**
+   * The breakpoint that is concerned; it becomes unverified with the message.
+   */
+  breakpoint_id: number | null;
+  message: string;
+}
+/**
+ * All debugged processes, sent whole whenever one comes or goes.
+ */
+export interface Processes {
+  processes: Process[];
+}
+/**
+ * A debugged process with a runtime.
+ */
+export interface Process {
+  /**
+   * What is loaded in it, e.g. ``torch 2.13.0``.
+   */
+  frameworks: string[];
+  /**
+   * How the user would call it: the script, ``rank 1``, ``child 4711``.
+   */
+  name: string;
+  parent_pid: number | null;
+  pid: number;
+  python: string;
+  rank: number | null;
+  /**
+   * Version of ZenTracer's runtime in it.
+   */
+  version: string;
+}
+/**
+ * A step boundary of one process; at most ten a second.
+ */
+export interface StepSeen {
+  loss: number | null;
+  /**
+   * Share of the step's time that ZenTracer took; None until measured.
+   */
+  overhead: number | null;
+  pid: number;
+  rank: number | null;
+  step: number;
+}
+/**
+ * Which modules of the live models to name.
+ */
+export interface ModulesQuery {
+  limit?: number;
+  /**
+   * Glob if it has ``*``, ``?`` or ``[``, else part of the name or of the class; in any case.
+   */
+  query?: string;
+}
+/**
+ * Modules of the live models, in the order of ``named_modules``.
+ */
+export interface Modules {
+  /**
+   * How many match the query.
+   */
+  matching: number;
+  modules: ModuleInfo[];
+  /**
+   * Why there are none; a sentence.
+   */
+  note: string | null;
+  total: number;
+}
+/**
+ * One module of a live model.
+ */
+export interface ModuleInfo {
+  /**
+   * Number of modules directly below.
+   */
+  children: number;
+  class_name: string;
+  /**
+   * Qualified name, as in conditions; the class name for a model itself.
+   */
+  name: string;
+  /**
+   * Number of parameter elements in it and below.
+   */
+  parameters: number;
+}
+/**
+ * The full list of tensor breakpoints that were added outside the editor's own list.
+ */
+export interface SetTensorBreakpoints {
+  breakpoints: TensorBreakpoint[];
+}
+/**
+ * A tensor exception that the user added outside the editor's own list.
+ */
+export interface TensorBreakpoint {
+  condition?: string | null;
+  enabled?: boolean;
+  filter: string;
+  /**
+   * Glob of qualified module names, as in ``match("encoder.*")``.
+   */
+  module?: string | null;
+}
+/**
+ * Arguments of ``zentracer/tensor``: which part of which tensor, reduced to what is shown.
+ */
+export interface TensorQuery {
+  /**
+   * Which dimensions run down and across, counted in the tensor's own dimensions; needed only to swap them.
+   */
+  axes?: number[] | null;
+  /**
+   * For image: the dimension that holds one (grey), three (RGB) or four (RGBA) channels.
+   */
+  channels?: number | null;
+  /**
+   * For page: first column.
+   */
+  column?: number;
+  /**
+   * Evaluated in the frame; its value must be a tensor or an array.
+   */
+  expression?: string | null;
+  /**
+   * Frame of a stopped thread, as in ``stackTrace``.
+   */
+  frame_id?: number | null;
+  /**
+   * For image and page: most rows.
+   */
+  height?: number | null;
+  /**
+   * For page: first row.
+   */
+  row?: number;
+  /**
+   * Index in Python's syntax without brackets, e.g. ``0, :, 10:20``; missing dimensions are whole. Without it: the last two dimensions at index 0 of the others.
+   */
+  slice?: string | null;
+  /**
+   * stats, histogram, image or page
+   */
+  view: string;
+  /**
+   * For image and page: most columns; for histogram: number of bins.
+   */
+  width?: number | null;
+}
+/**
+ * Answer of ``zentracer/tensor``; only the part that was asked for is there.
+ */
+export interface TensorView {
+  /**
+   * Dimensions that run down and across: none for a scalar, one for a vector.
+   */
+  axes: number[];
+  columns: number;
+  expression: string;
+  histogram: Histogram | null;
+  image: Image | null;
+  /**
+   * Why there is nothing to show, or what is special about what is shown; a sentence.
+   */
+  note: string | null;
+  page: Page | null;
+  /**
+   * Rows of the matrix that the slice selects; 1 for vectors and scalars.
+   */
+  rows: number;
+  /**
+   * The index that is shown, one entry a dimension.
+   */
+  slice: string;
+  stats: Stats1;
+  /**
+   * The line that the Variables view shows.
+   */
+  summary: string;
+  type_name: string;
+  view: string;
+}
+/**
+ * Counts of finite elements in equal bins between ``low`` and ``high``.
+ */
+export interface Histogram {
+  counts: number[];
+  high: number;
+  low: number;
+  sampled: boolean;
+}
+/**
+ * A matrix reduced to at most the size that was asked for.
+ *
+ * Element (r, c) stands for the block of rows ``r * row_step`` and columns ``c * column_step``.
+ */
+export interface Image {
+  channels: number;
+  column_step: number;
+  /**
+   * Base64 of float32[height, width, channels]: mean over the finite elements of each block.
+   */
+  data: string;
+  height: number;
+  /**
+   * Only for one row: base64 of float32[width], largest finite element of each block.
+   */
+  highs: string | null;
+  /**
+   * Only for one row: base64 of float32[width], smallest finite element of each block.
+   */
+  lows: string | null;
+  /**
+   * Base64 of uint8[height, width]; bits: 1 has a NaN, 2 has +Inf, 4 has -Inf, 8 all zero.
+   */
+  marks: string;
+  row_step: number;
+  /**
+   * True when only some elements of each block were looked at.
+   */
+  sampled: boolean;
+  width: number;
+}
+/**
+ * Elements as text, exact.
+ */
+export interface Page {
+  cells: string[][];
+  column: number;
+  row: number;
+}
+/**
+ * Statistics of one tensor over its finite elements; floats are None when not known.
+ */
+export interface Stats1 {
+  absmax: number | null;
+  bytes: number;
+  device: string;
+  dtype: string;
+  inf: number | null;
+  max: number | null;
+  mean: number | null;
+  min: number | null;
+  /**
+   * How the user's source calls the tensor, when known.
+   */
+  name: string | null;
+  nan: number | null;
+  /**
+   * Euclidean norm.
+   */
+  norm: number | null;
+  /**
+   * True when the statistics come from a sample of the elements.
+   */
+  sampled: boolean;
+  shape: number[];
+  /**
+   * Number of elements.
+   */
+  size: number;
+  std: number | null;
+  zeros: number | null;
+}
+
+export const PROTOCOL_VERSION = 1;
