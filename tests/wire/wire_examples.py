@@ -17,6 +17,7 @@ from zentracer.wire.messages import (
     BreakpointStatus,
     BreakpointStatuses,
     ExceptionFilter,
+    FrameworkLoaded,
     Hello,
     HitDetails,
     Location,
@@ -83,6 +84,7 @@ HIT = BreakpointHit(
 
 EXAMPLES: dict[str, Any] = {
     "breakpoint_hit": HIT,
+    "framework": FrameworkLoaded(name="torch", version="2.13.0"),
     "hello": Hello(
         protocol_version=PROTOCOL_VERSION,
         token="0123456789abcdef",

@@ -192,6 +192,15 @@ class Step:
 
 
 @body
+class FrameworkLoaded:
+    """Our part of a framework is at work in the process."""
+
+    name: str
+    """As it is imported: ``torch``."""
+    version: str = ""
+
+
+@body
 class ModulesQuery:
     """Which modules of the live models to name."""
 
@@ -227,6 +236,7 @@ class Modules:
 
 EVENTS: Dict[str, Any] = {
     "breakpoint_hit": BreakpointHit,
+    "framework": FrameworkLoaded,
     "hello": Hello,
     "step": Step,
     "notice": Notice,
