@@ -27,7 +27,8 @@ def test_the_schema_is_up_to_date() -> None:
 
 def test_every_message_has_an_example() -> None:
     assert set(EXAMPLES) == set(types())
-    assert {path.stem for path in FIXTURES.glob("*.json")} == set(types())
+    fixtures = {path.relative_to(FIXTURES) for path in FIXTURES.rglob("*.json")}
+    assert {path.with_suffix("").as_posix() for path in fixtures} == set(types())
 
 
 @pytest.mark.parametrize("name", sorted(types()))
@@ -40,10 +41,12 @@ def test_a_fixture_is_read_and_written_unchanged(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(types()))
 def test_a_fixture_satisfies_the_schema(name: str) -> None:
     whole = schema.build()
-    if "." in name:
-        request, part = name.split(".")
-        reference = whole["requests"][request][part]
+    table, _, short = f"link/{name}".rpartition("/")
+    tables = whole["editor" if table.endswith("editor") else "link"]
+    if "." in short:
+        request, part = short.split(".")
+        reference = tables["requests"][request][part]
     else:
-        reference = whole["events"][name]
+        reference = tables["events"][short]
     fixture = json.loads((FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
     jsonschema.validate(fixture, {**reference, "$defs": whole["$defs"]})

@@ -1,17 +1,40 @@
 """One example of every message: the source of the fixtures that every language reads.
 
+``NAME`` is a message of the link, ``editor/NAME`` one of our additions to DAP.
+
 ``python tests/wire/wire_examples.py`` rewrites the fixtures.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import struct
 from pathlib import Path
 from typing import Any
 
 from zentracer.wire import EVENTS, PROTOCOL_VERSION, REQUESTS
 from zentracer.wire.codec import to_json
+from zentracer.wire.editor import (
+    EDITOR_EVENTS,
+    EDITOR_REQUESTS,
+    Finding,
+    Findings,
+    Histogram,
+    Image,
+    LastHit,
+    Page,
+    Process,
+    Processes,
+    SetTensorBreakpoints,
+    StepSeen,
+    TensorBreakpoint,
+    TensorBreakpoints,
+    TensorBreakpointState,
+    TensorQuery,
+    TensorView,
+)
 from zentracer.wire.messages import (
     BreakpointHit,
     BreakpointStatus,
@@ -21,6 +44,9 @@ from zentracer.wire.messages import (
     Hello,
     HitDetails,
     Location,
+    ModuleInfo,
+    Modules,
+    ModulesQuery,
     Notice,
     SetExceptionFilters,
     Stats,
@@ -30,6 +56,11 @@ from zentracer.wire.messages import (
 )
 
 FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
 
 LINE = "    return torch.log(x)"
 HIT = BreakpointHit(
@@ -82,6 +113,50 @@ HIT = BreakpointHit(
     ),
 )
 
+MODULES = ModulesQuery(query="encoder.*", limit=50)
+FOUND_MODULES = Modules(
+    modules=(
+        ModuleInfo(
+            name="encoder.layers.3",
+            class_name="TransformerEncoderLayer",
+            parameters=198272,
+            children=8,
+        ),
+    ),
+    matching=1,
+    total=42,
+    note="Only the first model is shown.",
+)
+BREAKPOINTS = TensorBreakpoints(
+    breakpoints=(
+        TensorBreakpointState(
+            id=1_000_000,
+            filter="zentracer.nonfinite",
+            label="NaN or Inf",
+            source="view",
+            condition="step > 10",
+            module="encoder.*",
+            verified=True,
+            hits=12,
+            last=LastHit(
+                text=HIT.text,
+                step=41,
+                rank=0,
+                origin=HIT.details.origin,
+                tensor=HIT.details.tensor,
+            ),
+        ),
+        TensorBreakpointState(
+            id=1_000_001,
+            filter="zentracer.nonfinite",
+            label="NaN or Inf",
+            source="editor",
+            enabled=False,
+            message="'foo' is not a name of conditions.",
+        ),
+    )
+)
+
 EXAMPLES: dict[str, Any] = {
     "breakpoint_hit": HIT,
     "framework": FrameworkLoaded(name="torch", version="2.13.0"),
@@ -93,9 +168,12 @@ EXAMPLES: dict[str, Any] = {
         python="3.11.7",
         rank=1,
         parent_pid=4710,
+        name="train.py",
     ),
     "notice": Notice(message="name 'y' is not defined", breakpoint_id=3),
-    "step": Step(step=41, loss=math.nan),
+    "step": Step(step=41, loss=math.nan, overhead=0.013),
+    "modules.arguments": MODULES,
+    "modules.body": FOUND_MODULES,
     "set_exception_filters.arguments": SetExceptionFilters(
         filters=(
             ExceptionFilter(id=7, filter="zentracer.nonfinite", condition="step > 10"),
@@ -109,15 +187,109 @@ EXAMPLES: dict[str, Any] = {
             BreakpointStatus(id=8, verified=False, message="'foo' is not a name of conditions."),
         )
     ),
+    "editor/breakpoints": BREAKPOINTS,
+    "editor/findings": Findings(
+        findings=(
+            Finding(
+                rule="zentracer.nonfinite",
+                label="NaN or Inf",
+                message=HIT.text,
+                severity="error",
+                source=HIT.details.origin,
+                count=12,
+                stack=HIT.details.stack,
+                pid=4711,
+                rank=0,
+                details=HIT.details,
+            ),
+        )
+    ),
+    "editor/notice": Notice(message="ZenTracer is not available in this process."),
+    "editor/processes": Processes(
+        processes=(
+            Process(
+                pid=4710,
+                python="3.11.7",
+                version="0.1.0",
+                name="train.py",
+                frameworks=("torch 2.13.0",),
+            ),
+            Process(
+                pid=4711,
+                python="3.11.7",
+                version="0.1.0",
+                rank=1,
+                parent_pid=4710,
+                name="rank 1",
+            ),
+        )
+    ),
+    "editor/step": StepSeen(pid=4711, step=41, rank=1, loss=math.inf, overhead=0.013),
+    "editor/modules.arguments": MODULES,
+    "editor/modules.body": FOUND_MODULES,
+    "editor/set_tensor_breakpoints.arguments": SetTensorBreakpoints(
+        breakpoints=(
+            TensorBreakpoint(
+                filter="zentracer.nonfinite", condition="step > 10", module="encoder.*"
+            ),
+            TensorBreakpoint(filter="zentracer.nonfinite", enabled=False),
+        )
+    ),
+    "editor/set_tensor_breakpoints.body": BREAKPOINTS,
+    "editor/tensor.arguments": TensorQuery(
+        view="image",
+        expression="model.encoder.weight",
+        frame_id=7,
+        slice="0, :, 10:20",
+        axes=(2, 1),
+        channels=0,
+        row=8,
+        column=16,
+        width=256,
+        height=128,
+    ),
+    "editor/tensor.body": TensorView(
+        view="image",
+        expression="model.encoder.weight",
+        type_name="Parameter",
+        summary="float32[64, 64] cpu · leaf",
+        stats=HIT.details.tensor,
+        slice=":, :",
+        axes=(0, 1),
+        rows=64,
+        columns=64,
+        note="Every block is looked at in part.",
+        histogram=Histogram(low=-1.0, high=1.0, counts=(3, 0, 9), sampled=True),
+        image=Image(
+            width=2,
+            height=1,
+            channels=1,
+            row_step=64,
+            column_step=32,
+            data=_base64(struct.pack("<2f", 0.5, -0.25)),
+            marks=_base64(bytes((0, 3))),
+            lows=_base64(struct.pack("<2f", 0.0, -1.0)),
+            highs=_base64(struct.pack("<2f", 1.0, 0.5)),
+            sampled=True,
+        ),
+        page=Page(row=8, column=16, cells=(("1.5", "nan"), ("-inf", "0"))),
+    ),
 }
 
 
 def types() -> dict[str, Any]:
     """Every message of the protocol: its fixture's name and its type."""
-    found: dict[str, Any] = dict(EVENTS)
-    for name, (arguments, body) in REQUESTS.items():
-        found[f"{name}.arguments"] = arguments
-        found[f"{name}.body"] = body
+    return {
+        **_table("", EVENTS, REQUESTS),
+        **_table("editor/", EDITOR_EVENTS, EDITOR_REQUESTS),
+    }
+
+
+def _table(prefix: str, events: dict[str, Any], requests: dict[str, Any]) -> dict[str, Any]:
+    found = {f"{prefix}{name}": body for name, body in events.items()}
+    for name, (arguments, body) in requests.items():
+        found[f"{prefix}{name}.arguments"] = arguments
+        found[f"{prefix}{name}.body"] = body
     return found
 
 
@@ -127,5 +299,6 @@ def render(name: str) -> str:
 
 
 if __name__ == "__main__":
+    (FIXTURES / "editor").mkdir(exist_ok=True)
     for example in EXAMPLES:
         (FIXTURES / f"{example}.json").write_text(render(example), encoding="utf-8")
