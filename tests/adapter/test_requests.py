@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 from conftest import PROGRAMS
 from dap_client import RequestFailed, line_of
+
+from zentracer.wire import PROTOCOL_VERSION
 
 LOOP = PROGRAMS / "debug_loop.py"
 
@@ -35,6 +38,14 @@ def test_capabilities(client):
     assert ours["label"] == "NaN or Inf"
     assert ours["default"] is True and ours["supportsCondition"] is True
     assert ours["conditionDescription"]
+
+
+def test_capabilities_say_who_we_are(client):
+    ours = client.initialize()["zentracer"]
+    assert ours == {
+        "protocol_version": PROTOCOL_VERSION,
+        "version": metadata.version("zentracer"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,10 @@ DAP, ``zentracer.wire.launch`` the launch configuration; the training process ne
 
 from __future__ import annotations
 
+from zentracer import __version__
 from zentracer.wire.messages import EVENTS, PROTOCOL_VERSION, REQUESTS
 
-__all__ = ["EVENTS", "PROTOCOL_VERSION", "REQUESTS"]
+__all__ = ["EVENTS", "PROTOCOL_VERSION", "REQUESTS", "VERSION"]
+
+VERSION = __version__
+"""Version of ZenTracer on this side of a wire; the other side says its own."""

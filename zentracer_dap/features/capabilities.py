@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from zentracer.wire import PROTOCOL_VERSION, VERSION
 from zentracer.wire.filters import CONDITION_DESCRIPTION, FILTERS
 from zentracer_dap.protocol.handlers import Overrides
 from zentracer_dap.protocol.messages import Json, arguments_of, body_of
@@ -16,6 +17,8 @@ CAPABILITIES: Json = {
     "supportsExceptionInfoRequest": True,
     "supportsCancelRequest": True,
     "supportsRestartRequest": True,
+    # An editor's extension knows by this that it talks to us, whichever debug type started us.
+    "zentracer": {"protocol_version": PROTOCOL_VERSION, "version": VERSION},
 }
 
 
