@@ -2,8 +2,8 @@
 # Make the development environment: setup.sh FOLDER
 #
 # Python 3.11, the packages of pyproject.toml, and the PyTorch the tests are written for.
-# Quiet while it works; on a failure, what pip said.
 set -euo pipefail
+. "$(dirname "$0")/steps.sh"
 
 venv=${1:?usage: setup.sh FOLDER}
 torch=torch==2.13.0
@@ -18,29 +18,6 @@ find_python() {
         fi
     done
     return 1
-}
-
-pid=
-trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null; exit 130' INT TERM
-
-# Run a command with its output held back, and a dot every second.
-step() {
-    local title=$1 log
-    shift
-    log=$(mktemp)
-    printf '  %s ' "$title"
-    "$@" >"$log" 2>&1 &
-    pid=$!
-    while kill -0 "$pid" 2>/dev/null; do
-        sleep 1
-        printf '.'
-    done
-    if ! wait "$pid"; then
-        printf ' failed\n\n' && cat "$log" && rm -f "$log"
-        return 1
-    fi
-    printf ' done\n'
-    rm -f "$log"
 }
 
 if ! python=$(find_python); then
