@@ -138,7 +138,7 @@ export interface Finding {
    * error, warning or info
    */
   severity: string;
-  source: Location3;
+  source: Location;
   stack: Location[];
 }
 /**
@@ -160,13 +160,13 @@ export interface HitDetails {
    */
   note: string | null;
   op: string;
-  origin: Location1;
+  origin: Location;
   /**
    * forward, loss, backward or update
    */
   phase: string;
   rank: number | null;
-  source: Location2;
+  source: Location;
   /**
    * The user's frames, innermost first.
    */
@@ -174,36 +174,6 @@ export interface HitDetails {
   step: number | null;
   suggestions: Suggestion[];
   tensor: Stats;
-}
-/**
- * A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive).
- */
-export interface Location1 {
-  column: number | null;
-  end_column: number | null;
-  end_line: number | null;
-  function: string | null;
-  line: number;
-  path: string;
-  /**
-   * The source line, stripped of its end.
-   */
-  text: string | null;
-}
-/**
- * A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive).
- */
-export interface Location2 {
-  column: number | null;
-  end_column: number | null;
-  end_line: number | null;
-  function: string | null;
-  line: number;
-  path: string;
-  /**
-   * The source line, stripped of its end.
-   */
-  text: string | null;
 }
 /**
  * Something the user can do about a finding.
@@ -221,21 +191,6 @@ export interface TextEdit {
   new_text: string;
   old_text: string;
   path: string;
-}
-/**
- * A place in a source file; ``line`` counts from 1, columns from 1 (end exclusive).
- */
-export interface Location3 {
-  column: number | null;
-  end_column: number | null;
-  end_line: number | null;
-  function: string | null;
-  line: number;
-  path: string;
-  /**
-   * The source line, stripped of its end.
-   */
-  text: string | null;
 }
 /**
  * Something of ours stepped aside; shown once in the debug console.
@@ -418,7 +373,7 @@ export interface TensorView {
    * The index that is shown, one entry a dimension.
    */
   slice: string;
-  stats: Stats1;
+  stats: Stats;
   /**
    * The line that the Variables view shows.
    */
@@ -474,39 +429,6 @@ export interface Page {
   cells: string[][];
   column: number;
   row: number;
-}
-/**
- * Statistics of one tensor over its finite elements; floats are None when not known.
- */
-export interface Stats1 {
-  absmax: number | null;
-  bytes: number;
-  device: string;
-  dtype: string;
-  inf: number | null;
-  max: number | null;
-  mean: number | null;
-  min: number | null;
-  /**
-   * How the user's source calls the tensor, when known.
-   */
-  name: string | null;
-  nan: number | null;
-  /**
-   * Euclidean norm.
-   */
-  norm: number | null;
-  /**
-   * True when the statistics come from a sample of the elements.
-   */
-  sampled: boolean;
-  shape: number[];
-  /**
-   * Number of elements.
-   */
-  size: number;
-  std: number | null;
-  zeros: number | null;
 }
 
 export const PROTOCOL_VERSION = 1;

@@ -1,0 +1,71 @@
+/** One debug session: what passed by, and what its adapter told. */
+import type * as vscode from "vscode";
+import { type EventName, readEvent } from "../pure/guards";
+import { RunState, type State } from "../pure/runState";
+import type { Finding, Process, StepSeen, TensorBreakpointState } from "../wire/generated";
+import type { ZenSession } from "./sessions";
+
+export class Session implements ZenSession {
+  readonly run = new RunState();
+  readonly root: Session;
+  processes: readonly Process[] = [];
+  breakpoints: readonly TensorBreakpointState[] = [];
+  findings: readonly Finding[] = [];
+  readonly steps = new Map<number, StepSeen>();
+  notices: readonly string[] = [];
+
+  constructor(
+    readonly debug: vscode.DebugSession,
+    parent: Session | undefined,
+  ) {
+    this.root = parent?.root ?? this;
+  }
+
+  get isOurs(): boolean {
+    return this.run.handshake !== undefined;
+  }
+
+  get version(): string | undefined {
+    return this.run.handshake?.version;
+  }
+
+  get pid(): number | undefined {
+    const given: unknown = this.debug.configuration["subProcessId"];
+    return typeof given === "number" ? given : this.run.pid;
+  }
+
+  get state(): State {
+    return this.run.state;
+  }
+
+  get stoppedText(): string | undefined {
+    return this.run.stoppedText;
+  }
+
+  /** Takes an event about the whole run. @throws Mismatch */
+  receive(name: EventName, body: unknown): void {
+    switch (name) {
+      case "breakpoints":
+        this.breakpoints = readEvent(name, body).breakpoints;
+        return;
+      case "findings":
+        this.findings = readEvent(name, body).findings;
+        return;
+      case "processes":
+        this.processes = readEvent(name, body).processes;
+        return;
+      case "notice":
+        this.addNotice(readEvent(name, body).message);
+        return;
+      case "step": {
+        const step = readEvent(name, body);
+        this.steps.set(step.pid, step);
+        return;
+      }
+    }
+  }
+
+  addNotice(message: string): void {
+    if (!this.notices.includes(message)) this.notices = [...this.notices, message];
+  }
+}

@@ -1,0 +1,20 @@
+/** Runs something at most once a frame, however often it is asked for. */
+export const FRAME_MS = 16;
+
+export class OncePerFrame {
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly run: () => void) {}
+
+  request(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.run();
+    }, FRAME_MS);
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+}

@@ -1,0 +1,61 @@
+// TypeScript's types of the messages.
+import { compile } from "json-schema-to-typescript";
+import { reachable, reference } from "./schema.mjs";
+
+export async function typesOf(schema) {
+  const { events, requests } = schema.editor;
+  const answers = Object.values(requests).map((entry) => entry.body);
+  const received = new Set(reachable(schema, [events, answers]));
+  const definitions = {};
+  for (const name of reachable(schema, schema.editor)) {
+    definitions[name] = definition(schema.$defs[name], received.has(name));
+  }
+  const code = await compile(
+    {
+      title: "Messages",
+      type: "object",
+      additionalProperties: false,
+      required: ["events", "requests"],
+      properties: { events: table(events), requests: tables(requests) },
+      $defs: definitions,
+    },
+    "Messages",
+    {
+      bannerComment:
+        "// Generated from zentracer/wire by `make generate`; do not edit.\n\n" +
+        "/** Names are without the prefix `zentracer/` that they have on the wire. */",
+      format: true,
+      ignoreMinAndMaxItems: true,
+      maxItems: -1,
+      style: { printWidth: 100 },
+    },
+  );
+  return `${code}\nexport const PROTOCOL_VERSION = ${schema.protocol_version};\n`;
+}
+
+/** A property a table entry; TypeScript's types then follow from the message's name. */
+function table(entries) {
+  return {
+    type: "object",
+    additionalProperties: false,
+    required: Object.keys(entries),
+    properties: entries,
+  };
+}
+
+function tables(requests) {
+  return table(Object.fromEntries(Object.entries(requests).map(([name, entry]) => [name, table(entry)])));
+}
+
+/** Fields with a default are always received, so readers need not ask; whoever sends may omit them. */
+function definition(source, isReceived) {
+  const { title, ...copy } = structuredClone(source);
+  copy.additionalProperties = false;
+  for (const [name, property] of Object.entries(copy.properties ?? {})) {
+    delete property.default;
+    // Beside a reference a description would make the compiler write the type once more.
+    if (reference(property)) copy.properties[name] = { $ref: property.$ref };
+  }
+  if (isReceived) copy.required = Object.keys(copy.properties ?? {});
+  return copy;
+}
