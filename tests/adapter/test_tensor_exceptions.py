@@ -15,6 +15,7 @@ def check_stop(client, stop):
     assert (stop.path, stop.line) == (str(NAN), line_of(NAN, "nan"))
     assert stop.body["reason"] == "exception"
     assert stop.body["description"].startswith("NaN or Inf in ")
+    assert stop.body["description"].count("NaN or Inf") == 1
     assert "NaN" in stop.body["text"]
     info = client.exception_info(stop.thread_id)
     assert info["exceptionId"] == "NaN or Inf"

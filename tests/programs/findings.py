@@ -21,7 +21,7 @@ def hit(text, breakpoint_id=7):
     return BreakpointHit(
         breakpoint_ids=(breakpoint_id,),
         label="NaN or Inf",
-        where="NaN or Inf in test",
+        where="test",
         text=text,
         description=text + "\nwhy",
         details=details,

@@ -74,7 +74,7 @@ def hit_of(finding: Finding, breakpoint_ids: tuple[int, ...]) -> BreakpointHit:
     return BreakpointHit(
         breakpoint_ids=breakpoint_ids,
         label=NONFINITE.label,
-        where=f"{NONFINITE.label} in {where(finding)}",
+        where=where(finding),
         text=text,
         description=description(text, details),
         details=details,
