@@ -1,11 +1,17 @@
-// Writes TypeScript from the JSON Schema of the messages: node generate.mjs SCHEMA FILE
-// FILE gets the types; shapes.ts beside it what is needed to check a message while running.
+// Writes what depends on the JSON Schema of the messages: node generate.mjs SCHEMA FILE
+// FILE gets the types, shapes.ts beside it what is needed to check a message while running, and
+// package.json the attributes of launch and attach.
 import { readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { shapesOf } from "./shapes.mjs";
-import { typesOf } from "./types.mjs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { generated } from "./generated.mjs";
 
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [schemaFile, outFile] = process.argv.slice(2);
-const schema = JSON.parse(readFileSync(schemaFile, "utf8"));
-writeFileSync(outFile, await typesOf(schema));
-writeFileSync(join(dirname(outFile), "shapes.ts"), shapesOf(schema));
+const read = (file) => JSON.parse(readFileSync(file, "utf8"));
+
+const files = await generated(read(schemaFile), read(join(root, "package.json")));
+for (const [file, text] of Object.entries(files)) {
+  const isTypes = basename(file) === "generated.ts";
+  writeFileSync(isTypes ? outFile : join(root, file), text);
+}

@@ -30,7 +30,20 @@ export async function typesOf(schema) {
       style: { printWidth: 100 },
     },
   );
-  return `${code}\nexport const PROTOCOL_VERSION = ${schema.protocol_version};\n`;
+  return `${code}
+export const PROTOCOL_VERSION = ${schema.protocol_version};
+
+/** A kind of tensor exception, offered in the Breakpoints view. */
+export interface TensorException {
+  readonly id: string;
+  readonly label: string;
+  /** Whether it is on in a session whose user never chose. */
+  readonly default: boolean;
+  readonly description: string;
+}
+
+export const FILTERS: readonly TensorException[] = ${JSON.stringify(schema.filters, null, 2)};
+`;
 }
 
 /** A property a table entry; TypeScript's types then follow from the message's name. */

@@ -16,13 +16,15 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from zentracer.wire import EVENTS, PROTOCOL_VERSION, REQUESTS
 from zentracer.wire.editor import EDITOR_EVENTS, EDITOR_REQUESTS
+from zentracer.wire.filters import FILTERS
+from zentracer.wire.launch import CONFIGURATIONS
 
 __all__ = ["build", "components", "render"]
 
 
 def build() -> Dict[str, Any]:
-    """Return the schema: protocol version, events, requests and the definitions they refer to."""
-    bodies: List[Any] = [*EVENTS.values(), *EDITOR_EVENTS.values()]
+    """Return the schema: protocol version, messages, configurations and their definitions."""
+    bodies: List[Any] = [*EVENTS.values(), *EDITOR_EVENTS.values(), *CONFIGURATIONS.values()]
     for arguments, answer in (*REQUESTS.values(), *EDITOR_REQUESTS.values()):
         bodies += [arguments, answer]
     references, definitions = components(bodies)
@@ -43,6 +45,11 @@ def build() -> Dict[str, Any]:
         "protocol_version": PROTOCOL_VERSION,
         "link": tables(EVENTS, REQUESTS),
         "editor": tables(EDITOR_EVENTS, EDITOR_REQUESTS),
+        "configurations": {name: by_body[body] for name, body in CONFIGURATIONS.items()},
+        "filters": [
+            {"id": f.id, "label": f.label, "default": f.default, "description": f.description}
+            for f in FILTERS
+        ],
         "$defs": definitions,
     }
 

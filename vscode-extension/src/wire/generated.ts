@@ -432,3 +432,21 @@ export interface Page {
 }
 
 export const PROTOCOL_VERSION = 1;
+
+/** A kind of tensor exception, offered in the Breakpoints view. */
+export interface TensorException {
+  readonly id: string;
+  readonly label: string;
+  /** Whether it is on in a session whose user never chose. */
+  readonly default: boolean;
+  readonly description: string;
+}
+
+export const FILTERS: readonly TensorException[] = [
+  {
+    "default": true,
+    "description": "Stops on the operation that makes the first NaN or Inf from finite inputs: forward, loss, backward or parameter update.",
+    "id": "zentracer.nonfinite",
+    "label": "NaN or Inf"
+  }
+];
