@@ -1,0 +1,84 @@
+/** Findings in the Problems view and under their lines. */
+import * as vscode from "vscode";
+import type { Item } from "../pure/findingsLog";
+import { isFilePath, problemText } from "../pure/findingsProblems";
+import { FindingLines } from "./findingLines";
+import type { FindingsStore } from "./findingsStore";
+import { rangeOn } from "./places";
+
+export const SOURCE = "ZenTracer";
+
+const known = new WeakMap<FindingsStore, FindingLines>();
+
+/** The one follower of a store's lines. */
+export function linesOfFindings(context: vscode.ExtensionContext, store: FindingsStore): FindingLines {
+  const lines = known.get(store) ?? new FindingLines(store);
+  if (!known.has(store)) {
+    known.set(store, lines);
+    context.subscriptions.push(lines);
+  }
+  return lines;
+}
+
+export class Diagnostics implements vscode.Disposable {
+  private readonly collection = vscode.languages.createDiagnosticCollection("zentracer");
+  private readonly listening: vscode.Disposable;
+
+  constructor(
+    private readonly store: FindingsStore,
+    private readonly lines: FindingLines,
+  ) {
+    this.listening = lines.onDidChange(() => {
+      this.publish();
+    });
+    this.publish();
+  }
+
+  dispose(): void {
+    this.listening.dispose();
+    this.collection.dispose();
+  }
+
+  private publish(): void {
+    const byFile = new Map<string, vscode.Diagnostic[]>();
+    for (const item of this.store.items()) {
+      const line = this.lines.lineOf(item.key);
+      const { path } = item.finding.source;
+      if (line === undefined || !isFilePath(path)) continue;
+      byFile.set(path, [...(byFile.get(path) ?? []), diagnosticOf(item, line)]);
+    }
+    this.collection.clear();
+    this.collection.set([...byFile].map(([path, list]) => [vscode.Uri.file(path), list]));
+  }
+}
+
+function diagnosticOf(item: Item, line: number): vscode.Diagnostic {
+  const { source, severity, rule, details } = item.finding;
+  // The text that the program ran; without it the editor underlines the whole line.
+  const range = source.text === null ? new vscode.Range(line, 0, line, 1000) : rangeOn(line, source.text, source);
+  const diagnostic = new vscode.Diagnostic(range, problemText(item.finding), severityOf(severity));
+  diagnostic.source = SOURCE;
+  diagnostic.code = rule;
+  const stands = details?.source;
+  if (stands && (stands.path !== source.path || stands.line !== source.line)) {
+    const place = new vscode.Range(stands.line - 1, 0, stands.line - 1, 0);
+    diagnostic.relatedInformation = [
+      new vscode.DiagnosticRelatedInformation(
+        new vscode.Location(vscode.Uri.file(stands.path), place),
+        `the program stands here: ${stands.text?.trim() ?? ""}`,
+      ),
+    ];
+  }
+  return diagnostic;
+}
+
+function severityOf(severity: string): vscode.DiagnosticSeverity {
+  switch (severity) {
+    case "error":
+      return vscode.DiagnosticSeverity.Error;
+    case "warning":
+      return vscode.DiagnosticSeverity.Warning;
+    default:
+      return vscode.DiagnosticSeverity.Information;
+  }
+}

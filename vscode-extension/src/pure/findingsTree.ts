@@ -1,0 +1,198 @@
+/** The Findings view: what was found, where, how often, and below it what there is to know. */
+import type { HitDetails, Location, Stats, Suggestion } from "../wire/generated";
+import { suggestionId } from "./findingsFixes";
+import type { Item } from "./findingsLog";
+import { placeOf } from "./findingsPlaces";
+import { count, plural, shapeOf, statistics } from "./statusNumbers";
+import type { Action, Icon, TreeNode } from "./tree";
+import { code, paragraphs, plain } from "./treeMarkdown";
+
+/** Groups appear only where there is more than one of a kind. */
+export function findingsTree(items: readonly Item[]): TreeNode[] {
+  return grouped(
+    items,
+    "session",
+    (item) => item.sessionId,
+    (item) => item.sessionName,
+    (some) =>
+      grouped(
+        some,
+        `rule:${some[0]?.sessionId ?? ""}`,
+        (item) => item.finding.rule,
+        (item) => item.finding.label,
+        (same) => same.map(findingNode),
+      ),
+  );
+}
+
+/** The sentence without what the row says elsewhere: module, phase, step, numbers, line. */
+export function headline(item: Item): string {
+  const { message, details } = item.finding;
+  let text = message.split(/ \((?:forward|loss|backward|update)\b|[:;]\s/, 1)[0] ?? message;
+  const module = details?.module;
+  if (module && text.endsWith(` in ${module}`)) text = text.slice(0, -` in ${module}`.length);
+  return text.replace("gradient made by ", "gradient of ");
+}
+
+/** Text and number for the view's badge; nothing when there is nothing. */
+export function badge(items: readonly Item[]): { value: number; tooltip: string } | undefined {
+  if (items.length === 0) return undefined;
+  return { value: items.length, tooltip: `ZenTracer: ${plural(items.length, "finding")}` };
+}
+
+function grouped(
+  items: readonly Item[],
+  kind: string,
+  keyOf: (item: Item) => string,
+  labelOf: (item: Item) => string,
+  below: (items: readonly Item[]) => TreeNode[],
+): TreeNode[] {
+  const keys = [...new Set(items.map(keyOf))];
+  if (keys.length <= 1) return items.length > 0 ? below(items) : [];
+  return keys.map((key) => {
+    const some = items.filter((item) => keyOf(item) === key);
+    const first = some[0];
+    return {
+      id: `${kind}:${key}`,
+      label: first ? labelOf(first) : key,
+      description: count(some.length),
+      children: below(some),
+      expanded: true,
+    };
+  });
+}
+
+function findingNode(item: Item): TreeNode {
+  const { finding } = item;
+  const { details } = finding;
+  const step = details?.step ?? null;
+  const edits = details?.suggestions.some((suggestion) => suggestion.edit) ?? false;
+  return {
+    id: item.key,
+    label: headline(item),
+    description: [
+      placeOf(finding.source),
+      step === null ? "" : `step ${String(step)}`,
+      finding.count > 1 ? `×${count(finding.count)}` : "",
+      finding.rank === null ? "" : `rank ${String(finding.rank)}`,
+    ]
+      .filter((part) => part !== "")
+      .join(" · "),
+    tooltip: tooltip(item),
+    icon: iconOf(finding.severity),
+    action: { id: "zentracer.goToFinding", title: "Go to the line", args: [item.key] },
+    context: edits ? "finding.fix" : "finding",
+    children: details ? detailRows(item, details) : [stackRow(item, finding.stack)],
+    expanded: false,
+  };
+}
+
+function detailRows(item: Item, details: HitDetails): TreeNode[] {
+  const stands = details.source.path !== details.origin.path || details.source.line !== details.origin.line;
+  const stack = details.stack.length > 0 ? details.stack : item.finding.stack;
+  return [
+    ...details.suggestions.map((suggestion, index) => suggestionRow(item, suggestion, index)),
+    ...(stands ? [standsRow(item, details.source)] : []),
+    tensorRow(item, "result", details.tensor, details.tensor.name ?? "result"),
+    ...details.inputs.map((input, index) =>
+      tensorRow(item, `input${String(index)}`, input, input.name ?? "input"),
+    ),
+    ...noteRow(item, "finite", details.finite_before),
+    ...noteRow(item, "note", details.note),
+    ...(stack.length > 0 ? [stackRow(item, stack)] : []),
+  ];
+}
+
+function suggestionRow(item: Item, suggestion: Suggestion, index: number): TreeNode {
+  const { edit } = suggestion;
+  return {
+    id: suggestionId(item.key, index),
+    label: suggestion.title,
+    description: suggestion.why,
+    tooltip: paragraphs(
+      `**${plain(suggestion.title)}**`,
+      plain(suggestion.why),
+      edit && `Replace ${code(edit.old_text)}`,
+      edit && `by ${code(edit.new_text)}`,
+    ),
+    icon: edit
+      ? { name: "lightbulb-autofix", colour: "editorLightBulbAutoFix.foreground" }
+      : { name: "lightbulb", colour: "editorLightBulb.foreground" },
+    context: edit ? "finding.fix" : "suggestion",
+    ...(edit && { action: open({ ...placeless, path: edit.path, line: edit.line, text: edit.old_text }) }),
+  };
+}
+
+const placeless = { column: null, end_column: null, end_line: null, function: null };
+
+function standsRow(item: Item, source: Location): TreeNode {
+  return {
+    id: `${item.key}:source`,
+    label: `stands at ${placeOf(source)}`,
+    description: source.text?.trim() ?? "",
+    tooltip: paragraphs("The program stands here", source.text && code(source.text)),
+    icon: { name: "debug-stackframe", colour: "debugIcon.breakpointCurrentStackframeForeground" },
+    action: open(source),
+  };
+}
+
+function tensorRow(item: Item, id: string, stats: Stats, name: string): TreeNode {
+  const all = [shapeOf(stats), statistics(stats)].filter((part) => part !== "").join(" · ");
+  return {
+    id: `${item.key}:${id}`,
+    label: name,
+    description: all === "" ? "no longer in memory" : all,
+    tooltip: paragraphs(`**${plain(name)}**`, plain(all), stats.dtype !== "unknown" && plain(stats.device)),
+    icon: { name: "symbol-array" },
+  };
+}
+
+function noteRow(item: Item, id: string, text: string | null): TreeNode[] {
+  if (text === null || text === "") return [];
+  return [{ id: `${item.key}:${id}`, label: text, tooltip: plain(text), icon: { name: "note" } }];
+}
+
+function stackRow(item: Item, stack: readonly Location[]): TreeNode {
+  return {
+    id: `${item.key}:stack`,
+    label: "Stack",
+    description: plural(stack.length, "frame"),
+    icon: { name: "list-ordered" },
+    expanded: false,
+    children: stack.map((frame, index) => ({
+      id: `${item.key}:stack:${String(index)}`,
+      label: frame.function ?? frame.text?.trim() ?? "frame",
+      description: placeOf(frame),
+      tooltip: paragraphs(plain(`${frame.path}:${String(frame.line)}`), frame.text && code(frame.text)),
+      icon: { name: "debug-stackframe-dot" },
+      action: open(frame),
+    })),
+  };
+}
+
+function open(location: Location): Action {
+  return { id: "zentracer.openLocation", title: "Go to the line", args: [location] };
+}
+
+function iconOf(severity: string): Icon {
+  switch (severity) {
+    case "error":
+      return { name: "error", colour: "problemsErrorIcon.foreground" };
+    case "warning":
+      return { name: "warning", colour: "problemsWarningIcon.foreground" };
+    default:
+      return { name: "info", colour: "problemsInfoIcon.foreground" };
+  }
+}
+
+function tooltip(item: Item): string {
+  const { finding } = item;
+  const text = finding.source.text;
+  return paragraphs(
+    `**${plain(finding.label)}** — ${plain(placeOf(finding.source))}`,
+    plain(finding.message),
+    text && code(text),
+    finding.count > 1 && `Found ${plural(finding.count, "time")}. The details are those of the latest.`,
+    plain(`In “${item.sessionName}”`),
+  );
+}
