@@ -11,7 +11,7 @@ import pytest
 from zentracer.wire import launch
 from zentracer_dap.launch import CHILDREN
 
-BY_THE_EXTENSION = {"envFile"}
+BY_THE_EXTENSION = {"debugAdapterPython", "envFile"}
 """Read by the editor's extension, as debugpy's own extension does."""
 
 BY_US = {"zentracer"}

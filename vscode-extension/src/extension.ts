@@ -1,9 +1,23 @@
-/** Entry point of the extension host. */
-import * as vscode from "vscode";
+/** Entry point of the extension host. Nothing here waits, or looks at a file. */
+import type * as vscode from "vscode";
+import { Log } from "./debug/log";
+import * as notices from "./debug/notices";
+import * as debugging from "./debug/register";
 import { Sessions } from "./debug/sessions";
 
+const loaded = performance.now();
+
 export function activate(context: vscode.ExtensionContext): void {
-  const log = vscode.window.createOutputChannel("ZenTracer", { log: true });
-  const sessions = new Sessions(log);
+  const started = performance.now();
+  const log = new Log(context.logUri);
+  const sessions = new Sessions(log.channel);
   context.subscriptions.push(log, sessions);
+  debugging.register(context, log);
+  notices.register(context, sessions, log);
+  const now = performance.now();
+  log.channel.info(`activated in ${ms(now - started)}, ${ms(now - loaded)} since it was loaded`);
+}
+
+function ms(time: number): string {
+  return `${time.toFixed(1)} ms`;
 }

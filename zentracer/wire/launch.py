@@ -116,6 +116,9 @@ class Both:
     """How the Variables view shows names of a kind: in a group, among the others, or not."""
     autoReload: Optional[AutoReload] = None
     """Reload modules when their file is saved."""
+    debugAdapterPython: Optional[str] = None
+    """Python interpreter that runs the debug adapter. Without it: the setting
+    `zentracer.adapterPython`, else the one that runs the program."""
     guiEventLoop: str = "matplotlib"
     """GUI event loop that goes on while the program is stopped."""
     onTerminate: Literal["kill", "KeyboardInterrupt"] = "kill"

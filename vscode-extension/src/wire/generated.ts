@@ -123,7 +123,7 @@ export interface Findings {
 export interface Finding {
   count: number;
   /**
-   * The latest hit.
+   * The latest hit, without its stack, which is ``stack``.
    */
   details: HitDetails | null;
   label: string;
