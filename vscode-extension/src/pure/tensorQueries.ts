@@ -1,0 +1,80 @@
+/** What the panel must ask for to show what the user chose. */
+import type { TensorQuery } from "../wire/generated";
+import { type ImageLayout, imageSlice } from "./tensorImage";
+import { type Slice, sliceAxes, sliceText, wholeText } from "./tensorSlice";
+
+export const VIEWS = ["stats", "histogram", "image", "page"] as const;
+
+/** A query without the expression and the frame, which the host knows. */
+export type ViewQuery = Omit<TensorQuery, "expression" | "frame_id" | "view"> & {
+  readonly view: (typeof VIEWS)[number];
+};
+
+export const TABS = ["heat", "image", "histogram", "values"] as const;
+export type Tab = (typeof TABS)[number];
+
+/** Statistics and histogram: of everything, or of what the slice picker shows. */
+export const SCOPES = ["tensor", "slice"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** Size in pixels of the place for a picture. */
+export interface Place {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A picture has at most this many cells a side: more is not seen, only carried. */
+const MOST_CELLS = 512;
+const BINS = 80;
+
+export function statsQuery(slice: Slice | undefined, scope: Scope): ViewQuery {
+  return { view: "stats", ...scoped(slice, scope) };
+}
+
+export function histogramQuery(slice: Slice, scope: Scope): ViewQuery {
+  return { view: "histogram", ...scoped(slice, scope), width: BINS };
+}
+
+export function heatQuery(slice: Slice, place: Place): ViewQuery {
+  return { view: "image", ...placed(slice), ...cells(place) };
+}
+
+export function imageQuery(slice: Slice, layout: ImageLayout, place: Place): ViewQuery {
+  return {
+    view: "image",
+    ...placed(imageSlice(slice, layout)),
+    channels: layout.channels,
+    ...cells(place),
+  };
+}
+
+export function pageQuery(
+  slice: Slice,
+  from: { readonly row: number; readonly column: number },
+  size: Place,
+): ViewQuery {
+  return { view: "page", ...placed(slice), ...from, width: size.width, height: size.height };
+}
+
+/** One element, exact. */
+export function cellQuery(slice: Slice, row: number, column: number): ViewQuery {
+  return pageQuery(slice, { row, column }, { width: 1, height: 1 });
+}
+
+function scoped(slice: Slice | undefined, scope: Scope): Partial<ViewQuery> {
+  if (!slice || slice.shape.length === 0) return {};
+  return { slice: scope === "tensor" ? wholeText(slice.shape) : sliceText(slice) };
+}
+
+function placed(slice: Slice): Partial<ViewQuery> {
+  const axes = sliceAxes(slice);
+  if (slice.shape.length === 0) return {};
+  return { slice: sliceText(slice), ...(axes ? { axes } : {}) };
+}
+
+function cells(place: Place): Place {
+  return {
+    width: Math.max(1, Math.min(MOST_CELLS, Math.floor(place.width))),
+    height: Math.max(1, Math.min(MOST_CELLS, Math.floor(place.height))),
+  };
+}

@@ -1,0 +1,293 @@
+/** The Tensor panel: what is in it? */
+import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
+import { css, html, LitElement, nothing, type TemplateResult } from "lit";
+import { isSingle, type LaneName, type Outside, Store } from "./store";
+import { TABS, type Tab } from "../../src/pure/tensorQueries";
+import { advice } from "../../src/pure/tensorSituation";
+import { resetZoom, type Slice, zoom } from "../../src/pure/tensorSlice";
+import { base } from "../shared/styles";
+import "./header";
+import "./notice";
+import "./slicePicker";
+import "./stats";
+import "./scalar";
+import "./views";
+import type { PictureEvents } from "./picture";
+
+const PROGRESS: readonly LaneName[] = ["stats", "heat", "image", "histogram", "values"];
+
+export class TensorApp extends LitElement {
+  static override styles = [
+    base,
+    css`
+      :host {
+        --zt-line: var(
+          --vscode-contrastBorder,
+          var(--vscode-editorWidget-border, var(--vscode-panel-border))
+        );
+        display: flex;
+        flex-direction: column;
+        gap: 12px;
+        position: relative;
+        max-width: 1200px;
+        padding: 14px 18px 18px;
+        background: var(--vscode-editor-background);
+      }
+      .progress {
+        position: fixed;
+        inset: 0 0 auto;
+        height: 2px;
+        z-index: 3;
+      }
+      .kept {
+        display: contents;
+      }
+      .kept.dim zt-stats,
+      .kept.dim .panel {
+        opacity: 0.6;
+      }
+      [role="tablist"] {
+        display: flex;
+        gap: 20px;
+        border-bottom: 1px solid var(--zt-line);
+      }
+      [role="tab"] {
+        all: unset;
+        padding: 6px 0 7px;
+        margin-bottom: -1px;
+        border-bottom: 2px solid transparent;
+        color: var(--vscode-panelTitle-inactiveForeground, var(--vscode-descriptionForeground));
+        cursor: pointer;
+      }
+      [role="tab"]:hover {
+        color: var(--vscode-panelTitle-activeForeground, var(--vscode-foreground));
+      }
+      [role="tab"][aria-selected="true"] {
+        color: var(--vscode-panelTitle-activeForeground, var(--vscode-foreground));
+        border-bottom-color: var(--vscode-panelTitle-activeBorder, var(--vscode-focusBorder));
+      }
+      [role="tab"]:focus-visible {
+        outline: 1px solid var(--vscode-focusBorder);
+        outline-offset: 1px;
+      }
+      .panel {
+        display: flex;
+        flex-direction: column;
+        gap: 10px;
+      }
+      .panel:focus-visible {
+        outline: 1px solid var(--vscode-focusBorder);
+        outline-offset: 4px;
+      }
+    `,
+  ];
+
+  private store: Store | undefined;
+
+  /** Begins to talk with the extension host. */
+  start(outside: Outside): void {
+    this.store = new Store(this.dataset["expression"] ?? "", outside, () => {
+      this.requestUpdate();
+    });
+    window.addEventListener("message", this.onMessage);
+    this.store.start();
+    this.requestUpdate();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    window.removeEventListener("message", this.onMessage);
+  }
+
+  override render(): TemplateResult | typeof nothing {
+    const { store } = this;
+    if (!store) return nothing;
+    if (store.broken) {
+      return this.notice("error", "", store.broken, "Reload", () => {
+        store.post({ type: "reload" });
+      });
+    }
+    const isSlow = PROGRESS.some((name) => store.lanes[name].slow);
+    return html`${isSlow
+        ? html`<vscode-progress-bar class="progress" indeterminate></vscode-progress-bar>`
+        : nothing}
+      <zt-header
+        .view=${store.lanes.stats.shown}
+        .situation=${store.situation}
+        @zt-refresh=${() => {
+          store.post({ type: "refresh" });
+        }}
+        @zt-pin=${(event: CustomEvent<boolean>) => {
+          store.post({ type: "pin", pinned: event.detail });
+        }}
+        @zt-copy=${this.onCopy}
+      ></zt-header>
+      ${this.body(store)}`;
+  }
+
+  private body(store: Store): TemplateResult {
+    const { stats } = store.lanes;
+    if (!stats.shown) return this.nothingYet(store);
+    const isDim = store.situation.state !== "stopped" || stats.failure !== undefined;
+    return html`${this.problems(store)}
+      <div class="kept ${isDim ? "dim" : ""}" @zt-copy=${this.onCopy}>
+        <zt-stats .stats=${stats.shown.stats}></zt-stats>
+        ${stats.shown.note
+          ? html`<zt-notice tone="info" .text=${stats.shown.note}></zt-notice>`
+          : nothing}
+        ${this.content(store)}
+      </div>`;
+  }
+
+  /** Nothing has been shown yet: why, and what to do. */
+  private nothingYet(store: Store): TemplateResult {
+    const { failure } = store.lanes.stats;
+    if (failure) {
+      return this.notice("error", "", failure, "Retry", () => {
+        store.retry();
+      });
+    }
+    const why = advice(store.situation);
+    if (!why) return html`<div role="status" class="sr">Reading the tensor…</div>`;
+    const { state } = store.situation;
+    if (state === "none" || state === "ended") {
+      return this.notice("empty", why.title, why.text, "Start Debugging", () => {
+        store.post({ type: "action", action: "startDebugging" });
+      });
+    }
+    if (state === "foreign") return this.foreign(store);
+    return this.notice("empty", why.title, why.text, "", () => undefined);
+  }
+
+  private foreign(store: Store): TemplateResult {
+    const why = advice(store.situation);
+    return this.notice("empty", why?.title ?? "", why?.text ?? "", "Copy Adapter Path", () => {
+      store.post({ type: "action", action: "copyAdapterPath" });
+    });
+  }
+
+  /** Why what is shown is not what was asked for. */
+  private problems(store: Store): TemplateResult | typeof nothing {
+    if (store.situation.state === "foreign") return this.foreign(store);
+    const failures = new Set(PROGRESS.map((name) => store.lanes[name].failure));
+    const [failure] = [...failures].filter((one) => one !== undefined);
+    if (failure !== undefined) {
+      return this.notice("error", "", failure, "Retry", () => {
+        store.retry();
+      });
+    }
+    const isWaiting = PROGRESS.some((name) => !store.lanes[name].current);
+    if (!isWaiting || store.situation.readable || store.situation.where === "") return nothing;
+    const text = store.situation.pinned
+      ? "This part was not read before the program went on. Unpin the panel to see what is there now."
+      : "This part is read at the next stop.";
+    return html`<zt-notice tone="info" .text=${text}></zt-notice>`;
+  }
+
+  private content(store: Store): TemplateResult | typeof nothing {
+    const { slice } = store.view;
+    if (!slice) return nothing;
+    if (slice.shape.includes(0)) {
+      const text = `This tensor has no elements: its shape is [${slice.shape.join(", ")}].`;
+      return html`<zt-notice tone="empty" icon="circle-slash" .text=${text}></zt-notice>`;
+    }
+    if (isSingle(slice.shape)) return html`<zt-scalar .view=${store.lanes.cell.shown}></zt-scalar>`;
+    return html`<div role="tablist" aria-label="View" @keydown=${this.onTabKey}>
+        ${this.tabs(store).map((tab) => this.tabButton(store, tab))}
+      </div>
+      <div
+        class="panel"
+        role="tabpanel"
+        id="view"
+        aria-labelledby="tab-${store.tab}"
+        @zt-slice=${(event: CustomEvent<Slice>) => {
+          store.update({ slice: event.detail });
+        }}
+        @zt-zoom=${this.onZoom}
+      >
+        <zt-views .store=${store} .revision=${store.revision}></zt-views>
+      </div>`;
+  }
+
+  private tabs(store: Store): readonly Tab[] {
+    return TABS.filter((tab) => tab !== "image" || store.layout);
+  }
+
+  private tabButton(store: Store, tab: Tab): TemplateResult {
+    const isShown = store.tab === tab;
+    return html`<button
+      role="tab"
+      id="tab-${tab}"
+      aria-selected=${isShown}
+      aria-controls="view"
+      tabindex=${isShown ? 0 : -1}
+      @click=${() => {
+        store.update({ tab });
+      }}
+    >
+      ${tabName(tab, store.view.slice)}
+    </button>`;
+  }
+
+  private onTabKey(event: KeyboardEvent): void {
+    const { store } = this;
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!store || step === undefined) return;
+    const tabs = this.tabs(store);
+    const tab = tabs[(tabs.indexOf(store.tab) + step + tabs.length) % tabs.length];
+    if (!tab) return;
+    event.preventDefault();
+    store.update({ tab });
+    void this.updateComplete.then(() => {
+      this.renderRoot.querySelector<HTMLElement>(`#tab-${tab}`)?.focus();
+    });
+  }
+
+  private onZoom(event: PictureEvents["zt-zoom"]): void {
+    const { store } = this;
+    const slice = store?.view.slice;
+    if (!store || !slice) return;
+    const { detail } = event;
+    store.update({ slice: detail ? zoom(slice, detail.rows, detail.columns) : resetZoom(slice) });
+  }
+
+  private readonly onMessage = (event: MessageEvent<unknown>): void => {
+    this.store?.receive(event.data);
+  };
+
+  private onCopy(event: CustomEvent<string>): void {
+    event.stopPropagation();
+    this.store?.post({ type: "copy", text: event.detail });
+  }
+
+  private notice(
+    tone: string,
+    heading: string,
+    text: string,
+    button: string,
+    click: () => void,
+  ): TemplateResult {
+    return html`<zt-notice
+      tone=${tone}
+      .heading=${heading}
+      .text=${text}
+      .button=${button}
+      @zt-button=${click}
+    ></zt-notice>`;
+  }
+}
+
+function tabName(tab: Tab, slice: Slice | undefined): string {
+  switch (tab) {
+    case "heat":
+      return slice?.rows === null ? "Line" : "Heat map";
+    case "image":
+      return "Image";
+    case "histogram":
+      return "Histogram";
+    case "values":
+      return "Values";
+  }
+}
+
+customElements.define("zt-tensor", TensorApp);

@@ -1,0 +1,138 @@
+/** The statistics as a strip of figures: short to read, exact on hover and on copy. */
+import "@vscode-elements/elements/dist/vscode-icon/index.js";
+import { css, html, LitElement, nothing, type TemplateResult } from "lit";
+import { count, exact, short } from "../../src/pure/tensorNumbers";
+import type { Stats } from "../../src/wire/generated";
+import { base } from "../shared/styles";
+
+interface Figure {
+  readonly name: string;
+  readonly text: string;
+  readonly exact: string;
+  readonly bad: boolean;
+}
+
+export class StatsStrip extends LitElement {
+  static override properties = { stats: { attribute: false }, pending: { type: Boolean } };
+  static override styles = [
+    base,
+    css`
+      :host {
+        display: block;
+      }
+      dl {
+        display: grid;
+        grid-template-columns: repeat(auto-fit, minmax(84px, 1fr));
+        gap: 1px;
+        margin: 0;
+        overflow: hidden;
+        border: 1px solid var(--zt-line);
+        border-radius: 5px;
+        background: var(--zt-line);
+      }
+      dl > div {
+        padding: 6px 10px 7px;
+        background: var(--vscode-editor-background);
+        min-width: 0;
+        cursor: copy;
+      }
+      dl > div:hover {
+        background: var(--vscode-list-hoverBackground, var(--vscode-editor-background));
+      }
+      dl > div:focus-visible {
+        outline: 1px solid var(--vscode-focusBorder);
+        outline-offset: -1px;
+      }
+      dt {
+        color: var(--vscode-descriptionForeground);
+        font-size: 11px;
+        line-height: 1.35;
+      }
+      dd {
+        margin: 0;
+        font-variant-numeric: tabular-nums;
+        font-family: var(--vscode-editor-font-family, monospace);
+        white-space: nowrap;
+        overflow: hidden;
+        text-overflow: ellipsis;
+      }
+      .bad {
+        background: var(--vscode-inputValidation-errorBackground);
+        box-shadow: inset 0 -2px var(--vscode-charts-red, var(--vscode-errorForeground));
+      }
+      .bad dt,
+      .bad dd {
+        color: var(--vscode-inputValidation-errorForeground, var(--vscode-foreground));
+      }
+      .bad vscode-icon {
+        vertical-align: -2px;
+        margin-right: 3px;
+        color: var(--vscode-errorForeground);
+      }
+      .unknown {
+        opacity: 0.55;
+      }
+    `,
+  ];
+
+  declare stats: Stats | undefined;
+  declare pending: boolean;
+
+  override render(): TemplateResult | typeof nothing {
+    if (!this.stats) return nothing;
+    return html`<dl aria-label="Statistics">${figures(this.stats).map((one) => this.cell(one))}</dl>`;
+  }
+
+  private cell(one: Figure): TemplateResult {
+    const copy = (): void => {
+      this.dispatchEvent(
+        new CustomEvent("zt-copy", { detail: one.exact, bubbles: true, composed: true }),
+      );
+    };
+    const onKey = (event: KeyboardEvent): void => {
+      const isCopy = event.key === "c" && (event.ctrlKey || event.metaKey);
+      if (event.key !== "Enter" && !isCopy) return;
+      event.preventDefault();
+      copy();
+    };
+    return html`<div
+      class=${one.bad ? "bad" : ""}
+      tabindex="0"
+      title="${one.name} ${one.exact} – click to copy"
+      data-name=${one.name}
+      @click=${copy}
+      @keydown=${onKey}
+    >
+      <dt>${one.name}</dt>
+      <dd>
+        ${one.bad ? html`<vscode-icon name="error" size="14"></vscode-icon>` : nothing}${one.text}
+      </dd>
+    </div>`;
+  }
+}
+
+/** What is worth a figure of its own for this type of numbers. */
+export function figures(stats: Stats): Figure[] {
+  const numbers = (["min", "max", "mean", "std", "absmax", "norm"] as const).map((name) =>
+    figure(name, short(stats[name]), exact(stats[name])),
+  );
+  const counts = [
+    counted("NaN", stats.nan, stats),
+    counted("Inf", stats.inf, stats),
+    { ...counted("zeros", stats.zeros, stats), bad: false },
+  ];
+  return [...numbers, ...counts, figure("size", count(stats.size), exact(stats.size))];
+}
+
+/** A count from a sample is a least count: there may be more where nobody looked. */
+function counted(name: string, value: number | null, stats: Stats): Figure {
+  const least = stats.sampled && value ? "≥ " : "";
+  const bad = (value ?? 0) > 0;
+  return { name, text: least + count(value), exact: exact(value), bad };
+}
+
+function figure(name: string, text: string, all: string): Figure {
+  return { name, text, exact: all, bad: false };
+}
+
+customElements.define("zt-stats", StatsStrip);

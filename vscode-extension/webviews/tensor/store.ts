@@ -1,0 +1,249 @@
+/** What the panel knows and wants; the components only draw it. */
+import {
+  OTHER_VERSION,
+  readToPanel,
+  type Settings,
+  type ToHost,
+  type ToPanel,
+} from "../../src/pure/panelMessages";
+import { imageLayouts, type ImageLayout } from "../../src/pure/tensorImage";
+import {
+  cellQuery,
+  heatQuery,
+  histogramQuery,
+  imageQuery,
+  pageQuery,
+  type Place,
+  statsQuery,
+  type Tab,
+  type ViewQuery,
+} from "../../src/pure/tensorQueries";
+import type { Situation } from "../../src/pure/tensorSituation";
+import { fitSlice, initialSlice, type Slice } from "../../src/pure/tensorSlice";
+import { Lane, type LaneHost } from "../shared/lane";
+import { fromSaved, INITIAL, type Saved, savedSlice, toSaved, type ViewState } from "./viewState";
+
+export interface Outside {
+  post(message: ToHost): void;
+  save(state: Saved): void;
+  saved(): unknown;
+}
+
+/** The two pictures and the others, each with its own requests. */
+export type LaneName = "stats" | "heat" | "image" | "histogram" | "values" | "cell";
+
+export class Store {
+  situation: Situation;
+  settings: Settings = { colourMap: "auto", maxRows: 100 };
+  view: ViewState;
+  /** A sentence instead of everything. */
+  broken: string | undefined;
+  /** Raised with every change, so that components know to draw again. */
+  revision = 0;
+  readonly lanes: Readonly<Record<LaneName, Lane>>;
+
+  private place: Place = { width: 480, height: 320 };
+  private pageSize: Place = { width: 8, height: 16 };
+  private cell: { readonly row: number; readonly column: number } | undefined;
+  private scroll = 0;
+  private lastId = 0;
+
+  constructor(
+    expression: string,
+    private readonly outside: Outside,
+    private readonly onChange: () => void,
+  ) {
+    this.view = fromSaved(outside.saved());
+    this.situation = {
+      state: "none",
+      generation: 0,
+      expression,
+      where: "",
+      pinned: false,
+      readable: false,
+      type: "",
+    };
+    const host: LaneHost = {
+      ask: (query) => this.send(query),
+      cancel: (id) => {
+        this.outside.post({ type: "cancel", id });
+      },
+      changed: () => {
+        this.changed();
+      },
+      readable: () => this.situation.readable,
+    };
+    this.lanes = {
+      stats: new Lane(host),
+      heat: new Lane(host),
+      image: new Lane(host),
+      histogram: new Lane(host),
+      values: new Lane(host),
+      cell: new Lane(host),
+    };
+  }
+
+  get shape(): readonly number[] | undefined {
+    return this.lanes.stats.shown?.stats.shape;
+  }
+
+  get layouts(): readonly ImageLayout[] {
+    return imageLayouts(this.shape ?? []);
+  }
+
+  get layout(): ImageLayout | undefined {
+    return this.layouts.find((one) => one.name === this.view.layout) ?? this.layouts[0];
+  }
+
+  /** The tab that is shown: not every tensor is a picture. */
+  get tab(): Tab {
+    return this.view.tab === "image" && !this.layout ? "heat" : this.view.tab;
+  }
+
+  /** Takes whatever arrived from the host. */
+  receive(data: unknown): void {
+    const message = readToPanel(data);
+    if (message === undefined) return;
+    if (message === "otherVersion") this.broken = OTHER_VERSION;
+    else this.take(message);
+    this.changed();
+  }
+
+  start(): void {
+    this.outside.post({ type: "ready", expression: this.situation.expression });
+  }
+
+  post(message: ToHost): void {
+    this.outside.post(message);
+  }
+
+  update(part: Partial<ViewState>): void {
+    if (part.slice && part.slice !== this.view.slice) {
+      part = { page: INITIAL.page, ...part };
+      this.cell = undefined;
+    }
+    this.view = { ...this.view, ...part };
+    this.ask();
+    this.save();
+    this.changed();
+  }
+
+  setPlace(place: Place): void {
+    this.place = place;
+    this.ask();
+  }
+
+  setPageSize(size: Place): void {
+    const { maxRows } = this.settings;
+    this.pageSize = {
+      width: Math.max(1, Math.min(size.width, maxRows)),
+      height: Math.max(1, Math.min(size.height, maxRows)),
+    };
+    this.ask();
+  }
+
+  setScroll(scroll: number): void {
+    this.scroll = scroll;
+    this.save();
+  }
+
+  /** Asks for the exact value of one element. */
+  look(cell: { readonly row: number; readonly column: number } | undefined): void {
+    this.cell = cell;
+    this.ask();
+  }
+
+  retry(): void {
+    for (const lane of Object.values(this.lanes)) if (lane.failure) lane.retry();
+  }
+
+  private take(message: ToPanel): void {
+    switch (message.type) {
+      case "situation":
+        this.situate(message.situation);
+        return;
+      case "settings":
+        this.settings = message.settings;
+        return;
+      case "answer":
+        this.answered(message.id, message.body);
+        return;
+      case "failure":
+        for (const lane of Object.values(this.lanes)) lane.fail(message.id, message.message);
+    }
+  }
+
+  private situate(situation: Situation): void {
+    const isNew = situation.generation !== this.situation.generation;
+    this.situation = situation;
+    if (isNew) for (const lane of Object.values(this.lanes)) lane.renew();
+    this.ask();
+  }
+
+  private answered(id: number, body: Parameters<Lane["answer"]>[1]): void {
+    for (const lane of Object.values(this.lanes)) lane.answer(id, body);
+    const { shape } = body.stats;
+    const { slice } = this.view;
+    if (!slice || !isSame(slice.shape, shape)) {
+      this.view = { ...this.view, slice: this.sliceFor(shape, slice) };
+      this.save();
+    }
+    this.ask();
+  }
+
+  private sliceFor(shape: readonly number[], before: Slice | undefined): Slice {
+    if (before) return fitSlice(before, shape);
+    return savedSlice(this.outside.saved(), shape) ?? initialSlice(shape);
+  }
+
+  private ask(): void {
+    const wanted = this.wanted();
+    for (const [name, lane] of Object.entries(this.lanes)) lane.want(wanted[name as LaneName]);
+  }
+
+  /** What is in sight, and so is asked for. */
+  private wanted(): Partial<Record<LaneName, ViewQuery>> {
+    const { slice, scope } = this.view;
+    const stats = statsQuery(slice, scope);
+    if (!slice || slice.shape.includes(0)) return { stats };
+    if (isSingle(slice.shape)) return { stats, cell: cellQuery(slice, 0, 0) };
+    const cell = this.cell && cellQuery(slice, this.cell.row, this.cell.column);
+    const rest = { stats, ...(cell ? { cell } : {}) };
+    switch (this.tab) {
+      case "heat":
+        return { ...rest, heat: heatQuery(slice, this.place) };
+      case "image":
+        return this.layout
+          ? { ...rest, image: imageQuery(slice, this.layout, this.place) }
+          : rest;
+      case "histogram":
+        return { ...rest, histogram: histogramQuery(slice, scope) };
+      case "values":
+        return { ...rest, values: pageQuery(slice, this.view.page, this.pageSize) };
+    }
+  }
+
+  private changed(): void {
+    this.revision++;
+    this.onChange();
+  }
+
+  private send(query: ViewQuery): number {
+    const id = ++this.lastId;
+    this.outside.post({ type: "query", id, generation: this.situation.generation, query });
+    return id;
+  }
+
+  private save(): void {
+    this.outside.save(toSaved(this.situation.expression, this.view, this.scroll));
+  }
+}
+
+/** A tensor of one element, of any rank. */
+export function isSingle(shape: readonly number[]): boolean {
+  return shape.every((size) => size === 1);
+}
+
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((size, number) => size === b[number]);
+}
