@@ -1,0 +1,188 @@
+/** One Tensor panel: an expression, the frame it is read in, and the page that shows it. */
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+import type { Sessions } from "../debug/sessions";
+import {
+  type Action,
+  OTHER_VERSION,
+  readToHost,
+  send,
+  type Settings,
+  type ToHost,
+  type ToPanel,
+} from "../pure/panelMessages";
+import { COLOUR_CHOICES } from "../pure/tensorColours";
+import { pageHtml } from "../pure/tensorHtml";
+import type { Situation } from "../pure/tensorSituation";
+import type { Look, TensorFrames } from "./tensorFrames";
+
+const COMMANDS: Readonly<Record<Action, string>> = {
+  startDebugging: "workbench.action.debug.start",
+  copyAdapterPath: "zentracer.copyAdapterPath",
+  openLog: "zentracer.openLog",
+};
+
+export class TensorPanelView {
+  private pinned: Look | "nothing" | undefined;
+  private shownLook: Look | undefined;
+  private generation = 0;
+  private posted = "";
+  private readonly cancelled = new Set<number>();
+
+  constructor(
+    readonly panel: vscode.WebviewPanel,
+    readonly expression: string,
+    private readonly extension: vscode.Uri,
+    private readonly sessions: Sessions,
+    private readonly frames: TensorFrames,
+  ) {
+    panel.title = expression;
+    panel.webview.options = {
+      enableScripts: true,
+      localResourceRoots: [
+        vscode.Uri.joinPath(extension, "dist"),
+        vscode.Uri.joinPath(extension, "media"),
+      ],
+    };
+    panel.webview.onDidReceiveMessage((data: unknown) => {
+      this.receive(data);
+    });
+    panel.onDidChangeViewState(() => {
+      this.update();
+    });
+    this.load();
+  }
+
+  get isPinned(): boolean {
+    return this.pinned !== undefined;
+  }
+
+  /** Tells the page where the program is; a hidden page reads nothing. */
+  update(): void {
+    if (!this.panel.visible) return;
+    const look = this.look();
+    if (look !== this.shownLook) {
+      this.shownLook = look;
+      this.generation++;
+    }
+    const situation = this.situation(look);
+    const text = JSON.stringify(situation);
+    if (text === this.posted) return;
+    this.posted = text;
+    this.post({ type: "situation", situation });
+  }
+
+  updateSettings(): void {
+    this.post({ type: "settings", settings: readSettings() });
+  }
+
+  private load(): void {
+    this.posted = "";
+    const { webview } = this.panel;
+    const file = (name: string): string =>
+      webview.asWebviewUri(vscode.Uri.joinPath(this.extension, "dist", "webviews", name)).toString();
+    webview.html = pageHtml({
+      title: this.expression,
+      source: webview.cspSource,
+      nonce: randomBytes(16).toString("base64url"),
+      script: file("tensor.js"),
+      style: file("tensor.css"),
+      data: { expression: this.expression },
+    });
+  }
+
+  private look(): Look | undefined {
+    if (this.pinned === "nothing") return undefined;
+    return this.pinned ?? this.frames.look;
+  }
+
+  private situation(look: Look | undefined): Situation {
+    const { state, type } = this.frames.program;
+    return {
+      state,
+      type,
+      generation: this.generation,
+      expression: this.expression,
+      where: look?.where ?? "",
+      pinned: this.isPinned,
+      readable: look !== undefined && this.frames.isAlive(look),
+    };
+  }
+
+  private receive(data: unknown): void {
+    const message = readToHost(data);
+    if (message === "otherVersion") this.post({ type: "failure", id: 0, message: OTHER_VERSION });
+    else if (message) this.take(message);
+  }
+
+  private take(message: ToHost): void {
+    switch (message.type) {
+      case "ready":
+        this.posted = "";
+        this.updateSettings();
+        this.update();
+        return;
+      case "query":
+        void this.answer(message);
+        return;
+      case "cancel":
+        this.cancelled.add(message.id);
+        return;
+      case "pin":
+        this.pinned = message.pinned ? (this.frames.look ?? "nothing") : undefined;
+        this.update();
+        return;
+      case "refresh":
+        this.generation++;
+        this.update();
+        return;
+      case "copy":
+        void vscode.env.clipboard.writeText(message.text);
+        return;
+      case "action":
+        void vscode.commands.executeCommand(COMMANDS[message.action]);
+        return;
+      case "reload":
+        this.load();
+    }
+  }
+
+  private async answer(message: Extract<ToHost, { type: "query" }>): Promise<void> {
+    const { id } = message;
+    try {
+      const body = await this.ask(message);
+      if (!this.cancelled.has(id)) this.post({ type: "answer", id, body });
+    } catch (error) {
+      if (this.cancelled.has(id)) return;
+      const sentence = error instanceof Error ? error.message : String(error);
+      this.post({ type: "failure", id, message: sentence });
+    } finally {
+      this.cancelled.delete(id);
+    }
+  }
+
+  private async ask(message: Extract<ToHost, { type: "query" }>) {
+    const look = this.shownLook;
+    if (!look || message.generation !== this.generation || !this.frames.isAlive(look)) {
+      throw new Error("The program went on before this could be read.");
+    }
+    return await this.sessions.request(look.session, "tensor", {
+      ...message.query,
+      expression: this.expression,
+      frame_id: look.frameId,
+    });
+  }
+
+  private post(message: ToPanel): void {
+    void this.panel.webview.postMessage(send(message));
+  }
+}
+
+function readSettings(): Settings {
+  const settings = vscode.workspace.getConfiguration("zentracer.tensor");
+  const wanted = settings.get<string>("colorMap");
+  return {
+    colourMap: COLOUR_CHOICES.find((choice) => choice === wanted) ?? "auto",
+    maxRows: settings.get<number>("maxRows") ?? 100,
+  };
+}
