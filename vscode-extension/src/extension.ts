@@ -4,6 +4,25 @@ import { Log } from "./debug/log";
 import * as notices from "./debug/notices";
 import * as debugging from "./debug/register";
 import { Sessions } from "./debug/sessions";
+import * as breakpointsView from "./features/breakpointsView";
+import * as findingsView from "./features/findingsView";
+import * as inspectTensor from "./features/inspectTensor";
+import * as quickFix from "./features/quickFix";
+import * as sessionsView from "./features/sessionsView";
+import * as statusBar from "./features/statusBar";
+import * as tensorPanel from "./features/tensorPanel";
+import * as walkthrough from "./features/walkthrough";
+
+const FEATURES = [
+  sessionsView,
+  breakpointsView,
+  findingsView,
+  statusBar,
+  quickFix,
+  walkthrough,
+  tensorPanel,
+  inspectTensor,
+];
 
 const loaded = performance.now();
 
@@ -14,6 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(log, sessions);
   debugging.register(context, log);
   notices.register(context, sessions, log);
+  for (const feature of FEATURES) feature.register(context, sessions);
   const now = performance.now();
   log.channel.info(`activated in ${ms(now - started)}, ${ms(now - loaded)} since it was loaded`);
 }

@@ -6,15 +6,15 @@ export type Origin = "configuration" | "pythonExtension" | "chosen" | "setting" 
 /** What there is to choose from; whoever comes first decides. */
 export interface Sources {
   /** The Python extension's active environment. */
-  pythonExtension(): Promise<string | undefined>;
+  readonly pythonExtension: () => Promise<string | undefined>;
   /** What the user picked from our list for this workspace. */
-  chosen(): Promise<string | undefined>;
+  readonly chosen: () => Promise<string | undefined>;
   /** `zentracer.python`. */
-  setting(): Promise<string | undefined>;
+  readonly setting: () => Promise<string | undefined>;
   /** A virtual environment in the workspace folder. */
-  environment(): Promise<string | undefined>;
+  readonly environment: () => Promise<string | undefined>;
   /** Interpreters on the PATH. */
-  path(): Promise<readonly string[]>;
+  readonly path: () => Promise<readonly string[]>;
 }
 
 export type Decision =
