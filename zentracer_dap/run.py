@@ -7,31 +7,30 @@ and the decision when everything is over. The session of the main process is its
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
-from zentracer.wire.codec import to_json
-from zentracer.wire.messages import Notice
+from zentracer.wire.messages import BreakpointHit, FrameworkLoaded, Notice, Step
 from zentracer_dap import launch
 from zentracer_dap.features.arming import Arming
+from zentracer_dap.features.breakpoint_list import BreakpointList
 from zentracer_dap.features.children import Children
 from zentracer_dap.features.ending import UNREADY_SECONDS, terminates
+from zentracer_dap.features.findings import Findings
+from zentracer_dap.features.notices import Notices
+from zentracer_dap.features.processes import Processes
+from zentracer_dap.features.steps import Steps
 from zentracer_dap.features.table import all_overrides
-from zentracer_dap.peers.debugpy import DebugpyProcess, dial
+from zentracer_dap.peers.debugpy import OwnDebugpy, dial
 from zentracer_dap.peers.runtime import Runtime, RuntimeListener
-from zentracer_dap.peers.spawn import spawn_debugpy
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.channel import Channel
 from zentracer_dap.protocol.errors import DapError
-from zentracer_dap.protocol.messages import Json, body_of
+from zentracer_dap.protocol.messages import Json
 from zentracer_dap.session import Session, Start
 
 END_SECONDS = 10.0
 """How long the debugpy adapter may take to end before it is killed."""
-
-INJECT_SECONDS = 20.0
-"""How long a process may take to load the runtime; it may be importing something itself."""
 
 _OFF = "ZenTracer is switched off for this program (ZENTRACER=off)."
 
@@ -48,18 +47,23 @@ class Run:
     ) -> None:
         self.trace = trace
         self.options = launch.Options()
+        self.start_configuration: Json = {}
+        """The launch or attach configuration of the main process."""
         self.link = RuntimeListener()
         self.arming = Arming(self)
+        self.breakpoints = BreakpointList(self)
+        self.findings = Findings(self)
+        self.notices = Notices(self)
+        self.processes = Processes(self)
+        self.steps = Steps(self)
         self.children = Children(self, host)
         self.main_pid: int | None = None
         """The launched or attached process: the first one to connect."""
         self.unavailable: str | None = None
         """Why no runtime will ever connect, if that is known."""
-        self._debugpy_arguments = debugpy_arguments or []
-        self._process: DebugpyProcess | None = None
+        self._own = OwnDebugpy(debugpy_arguments or [])
         self._root: Session | None = None
         self._child_sessions: set[Session] = set()
-        self._said: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._overrides = all_overrides()
 
@@ -74,8 +78,9 @@ class Run:
             process: the debugpy adapter, started already, or None if there is no debugpy.
         """
         self.link.on_hello = self._on_hello
+        self.link.on_gone = self._on_gone
         self.link.on_event = self._on_runtime_event
-        self.link.on_problem = self.say_once
+        self.link.on_problem = self.notices.tell
         await self.link.open()
         await self.children.open()
         debugpy = Channel("debugpy", self.trace)
@@ -83,7 +88,7 @@ class Run:
         if process is None:
             root.failure = errors.debugpy_missing()
         else:
-            await self._adopt(process, debugpy)
+            await self._own.adopt(process, debugpy)
         await connect
         try:
             return await root.ended
@@ -130,13 +135,17 @@ class Run:
     async def prepare(self, command: str, arguments: Json) -> None:
         """Take over a configuration for the main process."""
         options = launch.options_of(arguments)
-        self.unavailable = None
+        unavailable = None
         if command == "launch":
             launch.check(arguments)
             if launch.is_switched_off(arguments):
-                self.unavailable = _OFF
+                unavailable = _OFF
+        self.unavailable = unavailable
         self.options = options
+        self.start_configuration = arguments
         self.main_pid = None
+        self.findings.restarted()
+        self.breakpoints.restarted()
 
     def start_arguments(self, command: str, arguments: Json) -> Json:
         """Return the arguments to start debugpy with."""
@@ -144,20 +153,6 @@ class Run:
             return arguments
         env = launch.environment(arguments, self.link.address, self.link.token)
         return {**arguments, "env": env}
-
-    async def initialized(self, session: Session) -> None:
-        """Load the runtime into a process that was attached to and does not have it."""
-        assert session.start is not None
-        connected = {runtime.pid for runtime in self.link.runtimes}
-        if session.start.command != "attach" or session.pid in connected:
-            return
-        expression = launch.attach_expression(self.link.address, self.link.token, self.options.text)
-        answer = session.debugpy.request("evaluate", {"expression": expression})
-        done, _ = await asyncio.wait([answer], timeout=INJECT_SECONDS)
-        reason = _problem_of(answer.result()) if done else "the process does not react"
-        if reason:
-            self.unavailable = f"ZenTracer is not available in this process: {reason}"
-            self.say_once(self.unavailable)
 
     async def renew_debugpy(self, session: Session) -> None:
         """Replace the debugpy behind ``session`` by a fresh one, for a restart."""
@@ -168,11 +163,8 @@ class Run:
         if session.start.command == "attach" and address:
             await dial(*address, debugpy)
         else:
-            await self._end_process()
-            process = spawn_debugpy(self._debugpy_arguments)
-            if process is None:
-                raise errors.debugpy_missing()
-            await self._adopt(process, debugpy)
+            await self._own.end(END_SECONDS)
+            await self._own.spawn(debugpy)
         session.listen_to(debugpy)
 
     # Ending
@@ -201,7 +193,7 @@ class Run:
         if session.is_ending or session.editor.has_terminated or not session.is_root:
             await self._after_last_answer(session)
             return
-        error = await self._why_debugpy_ended()
+        error = await self._own.why_it_ended()
         session.failure = error
         session.exit_code = 1
         session.fail_start(error)
@@ -223,7 +215,7 @@ class Run:
                 child.editor.terminated()
                 await self.finish(child)
             if not session.leaves_running:
-                await self._end_process(END_SECONDS if session.is_ready else UNREADY_SECONDS)
+                await self._own.end(END_SECONDS if session.is_ready else UNREADY_SECONDS)
         session.end(session.exit_code)
 
     async def _after_last_answer(self, session: Session) -> None:
@@ -243,53 +235,58 @@ class Run:
             await root.cancel_tasks()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # Talking to the user
+    # Talking to the editor
 
-    def say(self, text: str) -> None:
+    def tell(self, text: str) -> None:
         """Show ``text`` in the console of the main session."""
         if self._root is not None:
             self._root.editor.tell(text)
-
-    def say_once(self, text: str) -> None:
-        """Show ``text``, unless it was shown before."""
-        if text not in self._said:
-            self._said.add(text)
-            self.say(text)
 
     def editor_event(self, name: str, body: Json) -> None:
         """Send an event to the editor's main session."""
         if self._root is not None:
             self._root.editor.channel.event(name, body)
 
+    def flush(self) -> None:
+        """Send the states that wait to be sent: the program is over."""
+        for feature in (self.breakpoints, self.findings, self.processes, self.steps):
+            feature.flush()
+
     # Runtimes
+
+    def found(self, session: Session, hit: BreakpointHit) -> None:
+        """Count what a process of ours has found."""
+        pid = self.main_pid if session.is_root else session.pid
+        self.findings.add(hit, pid or 0)
+        self.breakpoints.hit(hit)
+
+    def is_unavailable(self, reason: str) -> None:
+        """Say why no runtime will connect."""
+        self.unavailable = reason
+        self.notices.tell(reason)
+        self.breakpoints.changed()
 
     def _on_hello(self, runtime: Runtime) -> None:
         if self.main_pid is None:
             self.main_pid = runtime.pid
+        self.notices.welcome(runtime)
+        self.processes.changed()
         self.spawn(self.arming.welcome(runtime))
 
-    def _on_runtime_event(self, runtime: Runtime, name: str, body: Any) -> None:
+    def _on_gone(self, runtime: Runtime) -> None:
+        self.arming.forget(runtime.pid)
+        self.steps.gone(runtime.pid)
+        self.processes.gone(runtime)
+
+    def _on_runtime_event(self, runtime: Runtime, body: Any) -> None:
         if isinstance(body, Notice):
-            self.arming.notice(body)
-        elif name == "step":
-            self.editor_event("zentracer/step", {**to_json(body), "pid": runtime.pid})
+            self.notices.heard(body)
+        elif isinstance(body, Step):
+            self.steps.seen(runtime, body)
+        elif isinstance(body, FrameworkLoaded):
+            self.processes.loaded(runtime, body)
 
     # debugpy
-
-    async def _adopt(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
-        self._process = DebugpyProcess(process, channel)
-        await self._process.open()
-
-    async def _end_process(self, seconds: float = END_SECONDS) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.channel.close()
-            await process.end(seconds)
-
-    async def _why_debugpy_ended(self) -> DapError:
-        if self._process is not None:
-            return await self._process.why_it_ended()
-        return errors.debugpy_ended("")
 
     async def _reach(self, session: Session, address: tuple[str, int]) -> None:
         """Put the debugpy adapter of a program that listens behind ``session``."""
@@ -297,7 +294,7 @@ class Run:
         await dial(*address, debugpy)
         session.listen_to(debugpy)
         await debugpy.request("initialize", session.editor.initialize_arguments)
-        await self._end_process()
+        await self._own.end(END_SECONDS)
 
 
 def _address(arguments: Json) -> tuple[str, int] | None:
@@ -310,10 +307,3 @@ def _address(arguments: Json) -> tuple[str, int] | None:
         return str(connect.get("host") or "127.0.0.1"), int(port)
     except (TypeError, ValueError):
         raise errors.bad_argument("connect.port", "a port number") from None
-
-
-def _problem_of(response: Json) -> str | None:
-    if not response["success"]:
-        return str(response.get("message"))
-    result = str(body_of(response).get("result") or "")
-    return result if result not in ("", "None") else None

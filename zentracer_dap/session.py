@@ -202,7 +202,7 @@ class Session:
                 changed = handler(self, event)
             except Exception as problem:
                 changed = event
-                self.run.say_once(errors.internal(event["event"], problem).text)
+                self.run.notices.tell(errors.internal(event["event"], problem).text)
             if changed is None:
                 return
             event = changed

@@ -51,7 +51,7 @@ def with_listener(scenario):
         listener = RuntimeListener()
         listener.said, listener.events = [], []
         listener.on_problem = listener.said.append
-        listener.on_event = lambda runtime, name, body: listener.events.append((name, body))
+        listener.on_event = lambda runtime, body: listener.events.append(body)
         await listener.open()
         host, _, port = listener.address.rpartition(":")
         assert host == "127.0.0.1"
@@ -80,7 +80,7 @@ def test_a_runtime_of_ours_is_welcome():
         peer.send(codec.EVENT, 0, "notice", Notice(message="careful"))
         peer.send(codec.ANSWER, frame.id, frame.name, statuses)
         assert await asked == statuses
-        assert listener.events == [("notice", Notice(message="careful"))]
+        assert listener.events == [Notice(message="careful")]
 
     with_listener(scenario)
 

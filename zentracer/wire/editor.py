@@ -180,7 +180,7 @@ class Finding:
     pid: int
     rank: Optional[int] = None
     details: Optional[HitDetails] = None
-    """The latest hit."""
+    """The latest hit, without its stack, which is ``stack``."""
 
 
 @body

@@ -3,6 +3,7 @@
 debugpy announces a child by the request ``startDebugging`` or the event ``debugpyAttach``, with
 ``connect`` set to *its own* port, so that a client would bypass us. The port is replaced by one
 of ours, and what connects there gets a session like any other, with debugpy's port behind it.
+Its name tells which rank it is; debugpy only knows process ids.
 
 A child is held by debugpy until somebody attaches. An editor that does not react must not block
 the program: after a grace the adapter attaches by itself (see ``headless.py``), lets the child
@@ -73,8 +74,13 @@ class Children:
         if (connect["host"], connect["port"]) != (host, port):
             # A grandchild is announced with what its parent was attached by: our own address.
             self._target = (connect["host"], connect["port"])
-        rerouted = {**configuration, "connect": {**connect, "host": host, "port": port}}
-        self._unclaimed[configuration["subProcessId"]] = rerouted
+        pid: int = configuration["subProcessId"]
+        rerouted = {
+            **configuration,
+            "name": self._run.processes.name_of(pid),
+            "connect": {**connect, "host": host, "port": port},
+        }
+        self._unclaimed[pid] = rerouted
         return rerouted
 
     async def expect(self, session: Session, pid: int, grace: float) -> None:

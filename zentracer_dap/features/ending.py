@@ -56,4 +56,6 @@ def _on_terminated(session: Session, event: Json) -> Json | None:
     if session.replay.is_restarting or session.editor.has_terminated:
         return None
     session.editor.has_terminated = True
+    if session.is_root:
+        session.run.flush()
     return event

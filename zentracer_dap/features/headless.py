@@ -62,7 +62,7 @@ class Headless:
         details: Any = info.get("details") or {}
         if "zentracer" in details:
             origin = details["zentracer"]["origin"]
-            self._run.say(
+            self._run.notices.say(
                 f"Process {self._pid}: {details['message']}\n"
                 f"  at {origin['path']}:{origin['line']}\n"
                 "  The process goes on: this editor does not show child processes."

@@ -102,6 +102,7 @@ def exception_info(hit: BreakpointHit) -> Json:
 def _on_hit(session: Session, event: Json) -> None:
     hit = decode(BreakpointHit, body_of(event), "breakpoint_hit")
     session.hits.add(hit)
+    session.run.found(session, hit)
 
 
 def _on_stopped(session: Session, event: Json) -> Json:

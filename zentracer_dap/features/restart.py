@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
+from zentracer_dap.features.injection import inject
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.handlers import Overrides
 from zentracer_dap.protocol.messages import Json, arguments_of, body_of
@@ -183,7 +184,7 @@ async def _start_new(session: Session, command: str, arguments: Json) -> None:
     if not done:
         raise errors.timed_out(command, INITIALIZED_SECONDS)
     if replay.initialized.done():
-        await session.run.initialized(session)
+        await inject(session)
         for request in replay.requests():
             response = await session.debugpy.request(request["command"], arguments_of(request))
             replay.translate(request, response)

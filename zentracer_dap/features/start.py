@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from zentracer_dap import launch
+from zentracer_dap.features.injection import inject
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.errors import DapError
 from zentracer_dap.protocol.handlers import Overrides
@@ -78,7 +79,7 @@ def _on_ready(session: Session, event: Json) -> Json | None:
         if not waiting.done():
             waiting.set_result(None)
         return None
-    session.spawn(session.run.initialized(session))
+    session.spawn(inject(session))
     return event
 
 

@@ -9,9 +9,12 @@ from zentracer_dap.features import (
     data_breakpoints,
     ending,
     hits,
+    modules,
+    notices,
     restart,
     start,
     tensor_breakpoints,
+    view_breakpoints,
 )
 from zentracer_dap.protocol.handlers import Overrides
 
@@ -19,6 +22,9 @@ _FEATURES = (
     capabilities,
     start,
     tensor_breakpoints,
+    view_breakpoints,
+    notices,
+    modules,
     hits,
     children,
     restart,

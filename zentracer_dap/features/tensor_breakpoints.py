@@ -6,14 +6,14 @@ Both answers are merged in the order of the request: first ``filters``, then ``f
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Optional, cast
+from typing import TYPE_CHECKING, Any, Optional
 
 from zentracer.wire._body import body
 from zentracer.wire.codec import WireError, decode
-from zentracer.wire.filters import FILTERS, PREFIX
-from zentracer.wire.messages import BreakpointStatus, Notice
-from zentracer_dap.features.arming import as_dap
-from zentracer_dap.launch import BreakOn
+from zentracer.wire.filters import PREFIX
+from zentracer.wire.messages import BreakpointStatus
+from zentracer_dap.features.breakpoint_list import NOT_CONNECTED, as_dap
+from zentracer_dap.features.wanted import EDITOR, Wanted, unknown_filter
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.handlers import Overrides
 from zentracer_dap.protocol.messages import Json, arguments_of, body_of
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 LINK_SECONDS = 3.0
 """How long an answer waits for the training process to connect."""
-
-_OFFERED = frozenset(offered.id for offered in FILTERS)
 
 
 @body
@@ -42,21 +40,18 @@ class SetExceptionBreakpoints:
     filters: tuple[str, ...] = ()
     filterOptions: tuple[FilterOption, ...] = ()
 
-    def ticked(self) -> list[BreakOn]:
+    def ticked(self) -> list[Wanted]:
         """All filters in the order of the answer."""
         return [
-            *(BreakOn(name) for name in self.filters),
-            *(BreakOn(o.filterId, o.condition or None) for o in self.filterOptions),
+            *(Wanted(EDITOR, name) for name in self.filters),
+            *(Wanted(EDITOR, o.filterId, o.condition or None) for o in self.filterOptions),
         ]
 
 
 def register(overrides: Overrides) -> None:
-    """Register what arms tensor exceptions and what the runtime says about them."""
+    """Register what arms tensor exceptions."""
     overrides.requests.add(
         "setExceptionBreakpoints", "debugpy does not know our filters nor filterOptions.", _on_set
-    )
-    overrides.events.add(
-        "zentracer/notice", "The user reads it in the console and on the breakpoint.", _on_notice
     )
 
 
@@ -76,31 +71,32 @@ def _on_set(session: Session, request: Json) -> Any:
     for_debugpy["arguments"].pop("filterOptions", None)
     session.replay.record(for_debugpy)
     answer = session.debugpy.request(request["command"], for_debugpy["arguments"])
-    ours = tuple(item for item in ticked if item.filter in _OFFERED)
-    ids = session.run.arming.choose(ours, None if session.is_root else session.pid)
-    return _answer(session, request, ticked, dict(zip(ours, ids)), answer)
+    ours = tuple(item for item in ticked if item.is_offered)
+    arming = session.run.arming
+    arming.choose(ours, None if session.is_root else session.pid)
+    ids = {item: arming.ids.of(item) for item in ours}
+    return _answer(session, request, ticked, ids, answer)
 
 
 async def _answer(
     session: Session,
     request: Json,
-    ticked: list[BreakOn],
-    ids: dict[BreakOn, int],
+    ticked: list[Wanted],
+    ids: dict[Wanted, int],
     answer: asyncio.Future[Json],
 ) -> Json | None:
     statuses, response = await asyncio.gather(_arm(session, ids), answer)
     if not response["success"]:
         session.relay(request, response)
         return None
+    session.run.breakpoints.told(statuses.values())
     if not any(item.filter.startswith(PREFIX) or item.condition for item in ticked):
         return body_of(response)
-    for status in statuses.values():
-        session.run.arming.told(status)
     breakpoints = [_breakpoint(item, ids, statuses) for item in ticked]
     return {**body_of(response), "breakpoints": breakpoints}
 
 
-async def _arm(session: Session, ids: dict[BreakOn, int]) -> dict[int, BreakpointStatus]:
+async def _arm(session: Session, ids: dict[Wanted, int]) -> dict[int, BreakpointStatus]:
     run = session.run
     reason = await _why_not_connected(session) if ids else None
     statuses = await run.arming.apply_to(None if session.is_root else session.pid)
@@ -119,10 +115,7 @@ async def _why_not_connected(session: Session) -> str | None:
     try:
         await asyncio.wait_for(run.link.arrived.wait(), LINK_SECONDS)
     except asyncio.TimeoutError:
-        return run.unavailable or (
-            "The training process has not connected to ZenTracer yet; the breakpoint becomes "
-            "active as soon as it does."
-        )
+        return run.unavailable or NOT_CONNECTED
     return None
 
 
@@ -138,25 +131,13 @@ def _why_not_armed(session: Session) -> str | None:
 
 
 def _breakpoint(
-    item: BreakOn, ids: dict[BreakOn, int], statuses: dict[int, BreakpointStatus]
+    item: Wanted, ids: dict[Wanted, int], statuses: dict[int, BreakpointStatus]
 ) -> Json:
     if item in ids:
         return as_dap(statuses[ids[item]])
     if item.filter.startswith(PREFIX):
-        message = f"This version of ZenTracer does not know {item.filter}."
-        return {"verified": False, "message": message}
+        return {"verified": False, "message": unknown_filter(item.filter)}
     if item.condition:
         message = f"debugpy has no conditions for '{item.filter}': it stops every time."
         return {"verified": True, "message": message}
     return {"verified": True}
-
-
-def _on_notice(session: Session, event: Json) -> None:
-    notice = decode(Notice, cast(Any, body_of(event)), "notice")
-    arming = session.run.arming
-    arming.notice(notice)
-    if notice.breakpoint_id is not None and not arming.knows(notice.breakpoint_id):
-        # A line breakpoint of this session, whose condition could not be evaluated.
-        changed = {"id": notice.breakpoint_id, "verified": False, "message": notice.message}
-        body = {"reason": "changed", "breakpoint": session.replay.with_known_id(changed)}
-        session.editor.channel.event("breakpoint", body)

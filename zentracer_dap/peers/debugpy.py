@@ -10,6 +10,7 @@ import threading
 from typing import IO, Any
 
 from zentracer_dap.debugpy_main import TOO_OLD
+from zentracer_dap.peers.spawn import spawn_debugpy
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.channel import Channel, over_pipes, set_no_delay
 from zentracer_dap.protocol.errors import DapError
@@ -101,6 +102,43 @@ class DebugpyProcess:
         with stderr:
             while data := os.read(stderr.fileno(), 4096):
                 self._said = (self._said + data)[-_STDERR_KEPT:]
+
+
+class OwnDebugpy:
+    """The debugpy adapter that a run has started, if it has; a restart replaces it."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = arguments
+        self._process: DebugpyProcess | None = None
+
+    async def adopt(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+        """Take over a process and connect ``channel`` to it."""
+        self._process = DebugpyProcess(process, channel)
+        await self._process.open()
+
+    async def spawn(self, channel: Channel) -> None:
+        """Start a process and connect ``channel`` to it.
+
+        Raises:
+            DapError: debugpy is not installed.
+        """
+        process = spawn_debugpy(self._arguments)
+        if process is None:
+            raise errors.debugpy_missing()
+        await self.adopt(process, channel)
+
+    async def end(self, seconds: float) -> None:
+        """Let the process end, within ``seconds``."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.channel.close()
+            await process.end(seconds)
+
+    async def why_it_ended(self) -> DapError:
+        """Return the error to report after an unexpected end."""
+        if self._process is not None:
+            return await self._process.why_it_ended()
+        return errors.debugpy_ended("")
 
 
 async def dial(host: str, port: int, channel: Channel) -> None:

@@ -101,9 +101,7 @@ class Runtime(asyncio.Protocol):
         elif frame.kind in (codec.ANSWER, codec.ERROR):
             self._answer(frame)
         elif frame.kind == codec.EVENT and frame.name in EVENTS:
-            self._owner.on_event(
-                self, frame.name, codec.decode(EVENTS[frame.name], frame.body, frame.name)
-            )
+            self._owner.on_event(self, codec.decode(EVENTS[frame.name], frame.body, frame.name))
 
     def _answer(self, frame: Frame) -> None:
         answer = self._pending.get(frame.id)
@@ -141,7 +139,9 @@ class RuntimeListener:
         self.arrived = asyncio.Event()
         """Set while at least one runtime is connected."""
         self.on_hello: Callable[[Runtime], None] = lambda runtime: None
-        self.on_event: Callable[[Runtime, str, Any], None] = lambda runtime, name, body: None
+        self.on_gone: Callable[[Runtime], None] = lambda runtime: None
+        """Called when a runtime that was admitted is gone."""
+        self.on_event: Callable[[Runtime, Any], None] = lambda runtime, body: None
         self.on_problem: Callable[[str], None] = lambda text: None
         self._server: asyncio.Server | None = None
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -174,10 +174,12 @@ class RuntimeListener:
 
     def forget(self, runtime: Runtime) -> None:
         """Drop a runtime whose connection is gone."""
-        if runtime in self.runtimes:
-            self.runtimes.remove(runtime)
+        if runtime not in self.runtimes:
+            return
+        self.runtimes.remove(runtime)
         if not self.runtimes:
             self.arrived.clear()
+        self.on_gone(runtime)
 
 
 def _mismatch(hello: Hello) -> str:

@@ -63,6 +63,13 @@ def bad_argument(name: str, wanted: str) -> DapError:
     return DapError(f"'{name}' must be {wanted}.", Fault.USER, 104)
 
 
+def bad_arguments(command: str, problem: str) -> DapError:
+    """Arguments of a ``zentracer/`` request that are not as the wire declares them."""
+    return DapError(
+        f"'{command}' got arguments that it does not understand: {problem}", Fault.NOBODY, 107
+    )
+
+
 def internal(command: str, problem: BaseException) -> DapError:
     """A bug of ours."""
     text = f"ZenTracer failed on '{command}': {type(problem).__name__}: {problem}"
@@ -150,6 +157,22 @@ def injection_failed(pid: object) -> DapError:
         Fault.USER,
         211,
     )
+
+
+def no_runtime(reason: str | None) -> DapError:
+    """A question that only a training process can answer, and there is none."""
+    return DapError(
+        reason
+        or "No training process is connected to ZenTracer. Start the program, or wait until it "
+        "has started.",
+        Fault.NOBODY,
+        212,
+    )
+
+
+def runtime_failed(pid: int, reason: str) -> DapError:
+    """A training process answered with an error, or not at all."""
+    return DapError(f"Process {pid} could not answer: {reason.rstrip('.')}.", Fault.NOBODY, 213)
 
 
 def not_restartable(why: str) -> DapError:
