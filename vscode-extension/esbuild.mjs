@@ -1,11 +1,18 @@
 // Builds the extension host's bundle and one bundle a webview into dist/.
+// --watch builds again on every change; --production leaves out the source maps.
+import { rmSync, writeFileSync } from "node:fs";
 import { build, context } from "esbuild";
+import { noticesOf } from "./tools/notices.mjs";
+
+const isProduction = process.argv.includes("--production");
 
 const shared = {
   bundle: true,
-  sourcemap: true,
+  sourcemap: !isProduction,
   minify: true,
   logLevel: "warning",
+  legalComments: "none", // all licences are in ThirdPartyNotices.txt
+  metafile: true,
   target: "es2022",
 };
 
@@ -22,6 +29,7 @@ const bundles = [
     ...shared,
     entryPoints: { tensor: "webviews/tensor/main.ts" },
     outdir: "dist/webviews",
+    assetNames: "[name]",
     platform: "browser",
     format: "esm",
     tsconfig: "webviews/tsconfig.json",
@@ -29,8 +37,11 @@ const bundles = [
   },
 ];
 
+rmSync("dist", { recursive: true, force: true });
 if (process.argv.includes("--watch")) {
   for (const options of bundles) await (await context(options)).watch();
 } else {
-  await Promise.all(bundles.map((options) => build(options)));
+  const results = await Promise.all(bundles.map((options) => build(options)));
+  const notices = noticesOf(import.meta.dirname, results.map((result) => result.metafile));
+  writeFileSync("dist/ThirdPartyNotices.txt", notices);
 }
