@@ -24,6 +24,12 @@ export default tseslint.config(
         "error",
         { argsIgnorePattern: "^_", varsIgnorePattern: "^_", caughtErrors: "none" },
       ],
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
+      "@typescript-eslint/no-empty-function": ["error", { allow: ["methods"] }],
+      // An empty string is as good as none.
+      "@typescript-eslint/prefer-nullish-coalescing": ["error", { ignorePrimitives: { string: true } }],
+      // The editor's API declares as classes what any object with those methods may be.
+      "@typescript-eslint/no-unsafe-class-instance-assignment": "off",
       // noUncheckedIndexedAccess and dotted access to index signatures do not go together.
       "@typescript-eslint/dot-notation": "off",
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
@@ -42,6 +48,11 @@ export default tseslint.config(
     // Loops over pixels: the index is in range by construction, and a check would cost.
     files: ["src/pure/tensor*.ts", "webviews/**"],
     rules: { "@typescript-eslint/no-non-null-assertion": "off" },
+  },
+  {
+    // Lit binds the handlers of a template to its element.
+    files: ["webviews/**"],
+    rules: { "@typescript-eslint/unbound-method": "off" },
   },
   {
     files: ["test/**"],

@@ -52,8 +52,10 @@ WHEELS = (
         "msgpack",
         "1.1.2",
         "454e29e186285d2ebe65be34629fa0e8605202c60fbc7c4c650ccd41870896ef",
-        ("--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_28_x86_64")
-        + ("--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"),
+        (
+            *("--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_28_x86_64"),
+            *("--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"),
+        ),
     ),
 )
 
