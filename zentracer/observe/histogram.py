@@ -6,14 +6,13 @@ RUNS IN the user's training process.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
-from typing import Any, List, Optional
+from typing import Any, Iterator, List, Optional, Tuple
 
 from zentracer.observe.kinds import TORCH, array_kind
 from zentracer.observe.numpy_moments import numpy_sample
-from zentracer.observe.quiet import quiet, torch_if_loaded
-from zentracer.observe.sampling import PIECE
+from zentracer.observe.ops import Ops, ops_for
+from zentracer.observe.sampling import PIECE, pieces, without_repeats
 from zentracer.observe.torch_moments import torch_sample
 
 BINS = 20
@@ -34,52 +33,64 @@ class Histogram:
         return self.low * (1 - share) + self.high * share
 
 
-def histogram(data: Any, *, bins: int = BINS) -> Optional[Histogram]:
+def histogram(data: Any, *, bins: int = BINS, limit: int = PIECE) -> Optional[Histogram]:
     """Histogram of readable ``data`` (see ``Facts.data``); None without finite elements.
 
     Waits for the accelerator that holds the data.
+
+    Args:
+        data: A tensor or an array; complex elements count by magnitude.
+        bins: Number of bins; there is only one if all elements are equal.
+        limit: Elements to look at; of more, a sample is taken.
     """
-    if array_kind(type(data)) == TORCH:
-        with quiet():
-            return _torch_histogram(data, bins)
-    return _numpy_histogram(data, bins)
-
-
-def _torch_histogram(data: Any, bins: int) -> Optional[Histogram]:
-    torch = torch_if_loaded()
-    numbers, sampled = torch_sample(data, PIECE)
-    if not math.isfinite(numbers.sum().item()):
-        numbers = numbers[torch.isfinite(numbers)]
-    if not numbers.numel():
+    ops = ops_for(data)
+    with ops.quietly():
+        index, times = without_repeats(data.shape, _signed_strides(data))
+        data = data[index] if times > 1 else data
+        sampled = math.prod(data.shape) > limit
+        if sampled:
+            sample = torch_sample if array_kind(type(data)) == TORCH else numpy_sample
+            data, _ = sample(data, limit)
+        found = _counts(data, bins, ops)
+    if found is None:
         return None
-    low, high = (bound.item() for bound in torch.aminmax(numbers))
+    low, high, counts = found
+    return Histogram(low, high, [count * times for count in counts], sampled)
+
+
+def _signed_strides(data: Any) -> Tuple[int, ...]:
+    return tuple(data.stride()) if array_kind(type(data)) == TORCH else data.strides
+
+
+def _counts(data: Any, bins: int, ops: Ops) -> Optional[Tuple[float, float, List[int]]]:
+    bounds = [ops.bounds(numbers) for numbers in _finite_pieces(data, ops)]
+    if not bounds:
+        return None
+    low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
     if low == high:
-        return Histogram(low, high, [numbers.numel()], sampled)
-    places = _places(numbers, low, high, bins).to(torch.int64)
-    counts = torch.bincount(places, minlength=bins + 1)
-    return Histogram(low, high, _close(counts.tolist()), sampled)
+        return low, high, [sum(math.prod(part.shape) for part in _finite_pieces(data, ops))]
+    total = None
+    for numbers in _finite_pieces(data, ops):
+        counts = ops.counted(_places(numbers, low, high, bins), bins + 1)
+        total = counts if total is None else total + counts
+    *inner, last, at_the_end = [] if total is None else total.tolist()
+    return low, high, [*inner, last + at_the_end]
 
 
-def _numpy_histogram(data: Any, bins: int) -> Optional[Histogram]:
-    numpy = sys.modules["numpy"]
-    with numpy.errstate(all="ignore"):
-        numbers, sampled = numpy_sample(data, PIECE)
-        numbers = numbers[numpy.isfinite(numbers)]
-        if not numbers.size:
-            return None
-        low, high = float(numbers.min()), float(numbers.max())
-        if low == high:
-            return Histogram(low, high, [numbers.size], sampled)
-        places = _places(numbers, low, high, bins).astype(numpy.int64)
-        counts = numpy.bincount(places, minlength=bins + 1)
-    return Histogram(low, high, _close(counts.tolist()), sampled)
+def _finite_pieces(data: Any, ops: Ops) -> Iterator[Any]:
+    """The finite elements, flat, piece by piece; pieces without any are left out."""
+    order = sorted(range(len(data.shape)), key=lambda dim: -abs(_signed_strides(data)[dim]))
+    ordered = ops.turned(data, order)
+    for part in pieces(ordered, tuple(ordered.shape), ops.piece):
+        numbers = ops.floats(part).reshape(-1)
+        if not math.isfinite(float(numbers.sum())):
+            numbers = numbers[ops.finite(numbers)]
+        if len(numbers):
+            yield numbers
 
 
 def _places(numbers: Any, low: float, high: float, bins: int) -> Any:
-    """Bin of each number, before rounding down; halves keep the difference from overflowing."""
+    """Bin of each number, before rounding down."""
+    if high - low < 1e37:  # else halves keep the difference from overflowing
+        return (numbers - low) / (high - low) * bins
     return (numbers * 0.5 - low * 0.5) / (high * 0.5 - low * 0.5) * bins
-
-
-def _close(counts: List[int]) -> List[int]:
-    """Count the numbers at the upper end in the last bin."""
-    return [*counts[:-2], counts[-2] + counts[-1]]

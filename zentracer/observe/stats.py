@@ -80,6 +80,17 @@ def look(array: Any, *, limit: int, zeros: bool = False, sync: bool = False) -> 
     return Look(facts or Facts(None, "?", "?", why="no array"), None)
 
 
+def facts_of(array: Any) -> Facts:
+    """Metadata of ``array``; never raises."""
+    try:
+        if array_kind(type(array)) == NUMPY:
+            return numpy_facts(array)
+        with quiet():
+            return torch_facts(array)
+    except Exception as error:  # any tensor type may raise anything, and looking must not
+        return _unreadable(array, error)
+
+
 def to_body(array: Any, seen: Look) -> Stats:
     """The wire form of what was seen."""
     facts, moments = seen

@@ -47,13 +47,13 @@ def readable(facts: Facts, data: Any) -> Facts:
     if not is_numeric(data.shape):
         return facts
     on_host = data.is_cpu
-    if on_host and data.numel():
+    if data.numel() and (on_host or data.is_cuda):
         try:
             storage = data.untyped_storage()
             if storage.nbytes() < _extent(data) * data.element_size():
                 facts.why = FREED
                 return facts
-            if not storage.data_ptr():
+            if on_host and not storage.data_ptr():
                 return facts
         except RuntimeError:  # a wrapper subclass: its data are elsewhere
             return facts

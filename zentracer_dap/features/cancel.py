@@ -29,6 +29,7 @@ READING = frozenset(
         "stepInTargets",
         "threads",
         "variables",
+        "zentracer/tensor",
     )
 )
 

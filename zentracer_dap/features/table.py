@@ -14,6 +14,7 @@ from zentracer_dap.features import (
     restart,
     start,
     tensor_breakpoints,
+    tensor_view,
     view_breakpoints,
 )
 from zentracer_dap.protocol.handlers import Overrides
@@ -23,6 +24,7 @@ _FEATURES = (
     start,
     tensor_breakpoints,
     view_breakpoints,
+    tensor_view,
     notices,
     modules,
     hits,

@@ -190,6 +190,11 @@ def timed_out(command: str, seconds: float) -> DapError:
     return DapError(f"'{command}' got no answer within {seconds:g} s.", Fault.NOBODY, 209)
 
 
+def nothing_to_show(text: str) -> DapError:
+    """A tensor that cannot be shown; the panel says it in place, so nothing pops up."""
+    return DapError(text, Fault.NOBODY, 214)
+
+
 def unreadable(problem: str) -> DapError:
     """The editor sent something that is no DAP."""
     return DapError(
