@@ -49,5 +49,6 @@ async function ask(value: string): Promise<string | undefined> {
     placeHolder: "self.layers[0].weight",
     value,
   });
-  return typed?.trim() || undefined;
+  const expression = typed?.trim();
+  return expression === "" ? undefined : expression;
 }

@@ -26,7 +26,7 @@ const SELECTION_MS = 250;
 export class TensorFrames implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly stops = new Map<string, number>();
-  private readonly parts: vscode.Disposable[];
+  private readonly parts: { dispose(): unknown }[];
   private latest: Look | undefined;
   private selectionTimer: ReturnType<typeof setTimeout> | undefined;
   /** Counts the searches: only the newest may tell what it found. */

@@ -24,7 +24,7 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
 class TensorPanels implements vscode.Disposable, vscode.WebviewPanelSerializer {
   private readonly open = new Set<TensorPanelView>();
   private readonly frames: TensorFrames;
-  private readonly parts: vscode.Disposable[];
+  private readonly parts: { dispose(): unknown }[];
 
   constructor(
     private readonly extension: vscode.Uri,

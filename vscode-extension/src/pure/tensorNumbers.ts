@@ -53,7 +53,7 @@ export function numberOf(text: string): number {
 
 function shortDigits(value: number): string {
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e6 || size < 1e-4)) {
+  if (size !== 0 && (size >= 1e6 || size < 1e-3)) {
     const [mantissa = "", power = ""] = value.toExponential(DIGITS - 1).split("e");
     return `${trimmed(mantissa)}e${power.replace("+", "")}`;
   }

@@ -63,13 +63,14 @@ export function advice(situation: Situation): Advice | undefined {
 /** The line in the header; a kept picture is called what it is. */
 export function caption(situation: Situation): string {
   const { state, where, pinned } = situation;
-  if (pinned && where) return `Pinned: shows ${where}.`;
+  if (!where) return state === "running" ? "Running." : "";
+  if (pinned) return `Pinned: shows ${where}.`;
   switch (state) {
     case "stopped":
-      return where ? `Shows ${where}.` : "";
+      return `Shows ${where}.`;
     case "running":
     case "starting":
-      return where ? `Running – shows ${where}.` : "Running.";
+      return `Running – shows ${where}.`;
     case "ended":
       return "The program has ended; this is what it showed last.";
     case "foreign":

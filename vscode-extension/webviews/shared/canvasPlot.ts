@@ -103,12 +103,12 @@ export abstract class CanvasPlot extends LitElement {
     });
   }
 
-  protected onPointerDown(_event: PointerEvent): void {}
-  protected onPointerMove(_event: PointerEvent): void {}
-  protected onPointerUp(_event: PointerEvent): void {}
-  protected onPointerLeave(): void {}
-  protected onDoubleClick(_event: MouseEvent): void {}
-  protected onKey(_event: KeyboardEvent): void {}
+  protected onPointerDown?(event: PointerEvent): void;
+  protected onPointerMove?(event: PointerEvent): void;
+  protected onPointerUp?(event: PointerEvent): void;
+  protected onPointerLeave?(): void;
+  protected onDoubleClick?(event: MouseEvent): void;
+  protected onKey?(event: KeyboardEvent): void;
 
   private paint(): void {
     const { canvas } = this;

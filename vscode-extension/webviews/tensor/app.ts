@@ -11,7 +11,9 @@ import "./notice";
 import "./slicePicker";
 import "./stats";
 import "./scalar";
-import "./views";
+import "./pictureView";
+import "./histogramView";
+import "./valuesView";
 import type { PictureEvents } from "./picture";
 
 const PROGRESS: readonly LaneName[] = ["stats", "heat", "image", "histogram", "values"];
@@ -131,7 +133,9 @@ export class TensorApp extends LitElement {
     const isDim = store.situation.state !== "stopped" || stats.failure !== undefined;
     return html`${this.problems(store)}
       <div class="kept ${isDim ? "dim" : ""}" @zt-copy=${this.onCopy}>
-        <zt-stats .stats=${stats.shown.stats}></zt-stats>
+        ${stats.shown.stats.size === 1
+          ? nothing
+          : html`<zt-stats .stats=${stats.shown.stats}></zt-stats>`}
         ${stats.shown.note
           ? html`<zt-notice tone="info" .text=${stats.shown.note}></zt-notice>`
           : nothing}
@@ -148,7 +152,10 @@ export class TensorApp extends LitElement {
       });
     }
     const why = advice(store.situation);
-    if (!why) return html`<div role="status" class="sr">Reading the tensor…</div>`;
+    if (!why) {
+      const hidden = store.lanes.stats.slow ? "faint" : "sr"; // most answers come at once
+      return html`<div role="status" class=${hidden}>Reading the tensor…</div>`;
+    }
     const { state } = store.situation;
     if (state === "none" || state === "ended") {
       return this.notice("empty", why.title, why.text, "Start Debugging", () => {
@@ -161,9 +168,16 @@ export class TensorApp extends LitElement {
 
   private foreign(store: Store): TemplateResult {
     const why = advice(store.situation);
-    return this.notice("empty", why?.title ?? "", why?.text ?? "", "Copy Adapter Path", () => {
-      store.post({ type: "action", action: "copyAdapterPath" });
-    });
+    return html`<zt-notice
+      tone="empty"
+      icon="debug-disconnect"
+      .heading=${why?.title ?? ""}
+      .text=${why?.text ?? ""}
+      button="Copy Adapter Path"
+      @zt-button=${() => {
+        store.post({ type: "action", action: "copyAdapterPath" });
+      }}
+    ></zt-notice>`;
   }
 
   /** Why what is shown is not what was asked for. */
@@ -205,7 +219,7 @@ export class TensorApp extends LitElement {
         }}
         @zt-zoom=${this.onZoom}
       >
-        <zt-views .store=${store} .revision=${store.revision}></zt-views>
+        ${tabView(store)}
       </div>`;
   }
 
@@ -274,6 +288,19 @@ export class TensorApp extends LitElement {
       .button=${button}
       @zt-button=${click}
     ></zt-notice>`;
+  }
+}
+
+function tabView(store: Store): TemplateResult {
+  const { revision } = store;
+  switch (store.tab) {
+    case "heat":
+    case "image":
+      return html`<zt-picture-view .store=${store} .revision=${revision}></zt-picture-view>`;
+    case "histogram":
+      return html`<zt-histogram-view .store=${store} .revision=${revision}></zt-histogram-view>`;
+    case "values":
+      return html`<zt-values-view .store=${store} .revision=${revision}></zt-values-view>`;
   }
 }
 

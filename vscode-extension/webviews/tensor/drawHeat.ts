@@ -1,6 +1,6 @@
 /** Draws a matrix: cells, marks, axes and colour bar. */
 import type { Pixels } from "../../src/pure/tensorData";
-import { colourAt, type ColourScale } from "../../src/pure/tensorColours";
+import { colourAt, type ColourScale, type Rgb } from "../../src/pure/tensorColours";
 import { short, ticks } from "../../src/pure/tensorNumbers";
 import { type Cell, drawMark, enlarged, type Mark, MARK_BITS } from "../shared/marks";
 import type { Theme } from "../shared/theme";
@@ -14,6 +14,12 @@ export interface Axis {
 }
 
 type Context = CanvasRenderingContext2D;
+
+/** Colours of the bar; what lies between is blended. */
+const STOPS = 32;
+/** A cell of this size has room for its number. */
+const NUMBER_WIDTH = 40;
+const NUMBER_HEIGHT = 16;
 
 /** The cells as a bitmap of one pixel each, made once an answer. */
 export function bitmap(
@@ -62,6 +68,29 @@ export function drawMarks(
   }
 }
 
+/** The numbers themselves, where there is room for them. */
+export function drawNumbers(
+  context: Context,
+  layout: HeatLayout,
+  pixels: Pixels,
+  scale: ColourScale,
+  theme: Theme,
+): void {
+  const { cellWidth, cellHeight } = layout;
+  if (cellWidth < NUMBER_WIDTH || cellHeight < NUMBER_HEIGHT) return;
+  if (pixels.rowStep * pixels.columnStep > 1) return;
+  context.font = theme.font;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  pixels.values.forEach((value, i) => {
+    if (!Number.isFinite(value)) return;
+    const box = cellBox(layout, Math.floor(i / pixels.width), i % pixels.width);
+    const share = scale.high > scale.low ? (value - scale.low) / (scale.high - scale.low) : 0.5;
+    context.fillStyle = isLight(colourAt(scale.map, share)) ? "#000000" : "#ffffff";
+    context.fillText(brief(value), box.x + box.width / 2, box.y + box.height / 2, box.width - 4);
+  });
+}
+
 export function drawAxes(
   context: Context,
   layout: HeatLayout,
@@ -82,11 +111,13 @@ export function drawColourBar(
   theme: Theme,
 ): void {
   const bar = { x: layout.x + layout.width + 16, width: 12, y: layout.y, height: barHeight(layout) };
-  for (let i = 0; i < bar.height; i++) {
-    const [red, green, blue] = colourAt(scale.map, 1 - i / (bar.height - 1));
-    context.fillStyle = `rgb(${red} ${green} ${blue})`;
-    context.fillRect(bar.x, bar.y + i, bar.width, 1);
+  const gradient = context.createLinearGradient(0, bar.y + bar.height, 0, bar.y);
+  for (let stop = 0; stop <= STOPS; stop++) {
+    const [red, green, blue] = colourAt(scale.map, stop / STOPS);
+    gradient.addColorStop(stop / STOPS, `rgb(${red} ${green} ${blue})`);
   }
+  context.fillStyle = gradient;
+  context.fillRect(bar.x, bar.y, bar.width, bar.height);
   context.strokeStyle = theme.line;
   context.strokeRect(bar.x - 0.5, bar.y - 0.5, bar.width + 1, bar.height + 1);
   context.fillStyle = theme.text;
@@ -145,16 +176,11 @@ function drawColumns(context: Context, layout: HeatLayout, axis: Axis, theme: Th
 }
 
 function drawRows(context: Context, layout: HeatLayout, axis: Axis, theme: Theme): void {
-  context.save();
   context.fillStyle = theme.faint;
   context.textAlign = "right";
-  context.translate(9, layout.y);
-  context.rotate(-Math.PI / 2);
-  context.fillText(`← ${axis.name}`, 0, 0);
-  context.restore();
+  context.fillText(`${axis.name} ↓`, layout.x - 8, layout.y - 12);
   context.fillStyle = theme.text;
-  context.textAlign = "right";
-  for (const index of indexTicks(axis, layout.height, 26)) {
+  for (const index of indexTicks(axis, layout.height, 36)) {
     const y = layout.y + (layout.height * (index - axis.start + 0.5)) / axis.size;
     context.fillText(String(index), layout.x - 8, y);
     context.fillRect(layout.x - 5, Math.round(y), 4, 1);
@@ -167,6 +193,16 @@ function indexTicks(axis: Axis, length: number, gap: number): number[] {
   return found.includes(axis.start) || !found.length ? found : [axis.start, ...found.filter(
     (index) => ((index - axis.start) * length) / axis.size >= gap / 2,
   )];
+}
+
+/** By the luminance of sRGB. */
+function isLight([red, green, blue]: Rgb): boolean {
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 118;
+}
+
+/** Three digits: a cell is small, and the line below has them all. */
+function brief(value: number): string {
+  return short(Number(value.toPrecision(3)));
 }
 
 /** What has no finite value is seen as a gap, not as a colour. */

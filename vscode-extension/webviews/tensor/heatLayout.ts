@@ -21,11 +21,13 @@ export interface Margins {
   readonly bottom: number;
 }
 
-export const HEAT_MARGINS: Margins = { left: 58, top: 38, right: 86, bottom: 6 };
-export const IMAGE_MARGINS: Margins = { left: 58, top: 38, right: 12, bottom: 6 };
+export const HEAT_MARGINS: Margins = { left: 56, top: 38, right: 86, bottom: 6 };
+export const IMAGE_MARGINS: Margins = { left: 56, top: 38, right: 12, bottom: 6 };
 
-const LARGEST_CELL = 40;
-/** Cells of a long, thin matrix may be this much longer than wide. */
+const LARGEST_CELL = 56;
+/** Cells of this size are square. */
+const READABLE_CELL = 4;
+/** Smaller cells of a long, thin matrix may be this much longer than wide. */
 const MOST_STRETCH = 4;
 
 /** What is left for the matrix itself. */
@@ -41,11 +43,10 @@ export function heatLayout(place: Place, margins: Margins, pixels: Pixels): Heat
   const room = inner(place, margins);
   let cellWidth = whole(room.width / pixels.width);
   let cellHeight = whole(room.height / pixels.height);
-  cellWidth = Math.min(cellWidth, cellHeight * MOST_STRETCH);
-  cellHeight = Math.min(cellHeight, cellWidth * MOST_STRETCH);
-  if (pixels.height > 1 && Math.min(cellWidth, cellHeight) >= 8) {
-    cellWidth = cellHeight = Math.min(cellWidth, cellHeight);
-  }
+  const least = Math.min(cellWidth, cellHeight);
+  const stretch = least >= READABLE_CELL ? 1 : MOST_STRETCH;
+  cellWidth = Math.min(cellWidth, least * stretch);
+  cellHeight = Math.min(cellHeight, least * stretch);
   return laid(margins, pixels, cellWidth, cellHeight);
 }
 

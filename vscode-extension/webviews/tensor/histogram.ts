@@ -7,7 +7,7 @@ import type { Theme } from "../shared/theme";
 
 const MARGINS = { left: 56, top: 14, right: 16, bottom: 40 };
 /** Room for the bars of NaN and Inf, with their numbers above. */
-const SIDE = 64;
+const SIDE = 52;
 
 export class Histogram extends CanvasPlot {
   static override properties = {
@@ -259,13 +259,13 @@ function drawSide(
   const x = plot.x + plot.width + 24 + number * SIDE;
   const height = Math.max(2, heightOf(side.count));
   const bottom = plot.y + plot.height;
-  drawMark(context, side.mark, { x, y: bottom - height, width: 28, height });
+  drawMark(context, side.mark, { x, y: bottom - height, width: 18, height });
   context.fillStyle = theme.text;
   context.textAlign = "center";
   context.textBaseline = "bottom";
-  context.fillText(count(side.count), x + 14, bottom - height - 2);
+  context.fillText(count(side.count), x + 9, bottom - height - 2);
   context.textBaseline = "top";
-  context.fillText(side.name, x + 14, bottom + 8);
+  context.fillText(side.name, x + 9, bottom + 8);
 }
 
 customElements.define("zt-histogram", Histogram);

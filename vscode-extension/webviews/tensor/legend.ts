@@ -43,8 +43,10 @@ export class Legend extends LitElement {
         color: var(--vscode-foreground);
         border-color: var(--zt-line);
       }
-      button[aria-pressed="false"] canvas {
-        opacity: 0.45;
+      button[aria-pressed="false"] canvas,
+      .none canvas,
+      .none .number {
+        opacity: 0.5;
       }
       .some {
         font-weight: 600;
@@ -88,6 +90,7 @@ export class Legend extends LitElement {
       this.dispatchEvent(new CustomEvent("zt-marks", { detail, bubbles: true, composed: true }));
     };
     return html`<button
+      class=${found ? "" : "none"}
       aria-pressed=${isShown}
       title="${MARK_NAMES[mark]} in ${count(found)} ${unit}; click to ${isShown ? "hide" : "show"}"
       @click=${toggle}

@@ -25,8 +25,8 @@ export class PlaceNotice extends LitElement {
       .box {
         display: flex;
         gap: 10px;
-        align-items: flex-start;
-        padding: 9px 12px;
+        align-items: center;
+        padding: 7px 12px;
         border: 1px solid var(--zt-line);
         border-radius: 5px;
         background: var(--vscode-textBlockQuote-background, transparent);
@@ -69,7 +69,6 @@ export class PlaceNotice extends LitElement {
       }
       vscode-icon {
         flex: none;
-        margin-top: 1px;
       }
       vscode-button {
         flex: none;

@@ -14,6 +14,7 @@ import {
   drawCells,
   drawColourBar,
   drawMarks,
+  drawNumbers,
   drawOutline,
 } from "./drawHeat";
 import {
@@ -118,6 +119,7 @@ export class Picture extends CanvasPlot {
     if (!layout) return;
     this.cells ??= bitmap(pixels, this.colours(pixels));
     drawCells(context, layout, this.cells, theme);
+    if (this.mode === "heat") drawNumbers(context, layout, pixels, this.scale, theme);
     drawMarks(context, layout, pixels, this.marks);
     drawAxes(context, layout, this.rows, this.columns, theme);
     if (this.mode === "heat" && pixels.range) drawColourBar(context, layout, this.scale, theme);

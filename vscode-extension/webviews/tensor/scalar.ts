@@ -2,7 +2,7 @@
 import { css, html, LitElement, nothing, type TemplateResult } from "lit";
 import type { TensorView } from "../../src/wire/generated";
 import { base } from "../shared/styles";
-import { kindOf } from "./values";
+import { kindOf } from "./valuesText";
 
 export class Scalar extends LitElement {
   static override properties = { view: { attribute: false } };

@@ -30,19 +30,16 @@ export class SlicePicker extends LitElement {
         gap: 6px;
         align-items: stretch;
       }
-      fieldset {
+      .dim {
         display: inline-flex;
         align-items: center;
         gap: 6px;
-        margin: 0;
         padding: 2px 3px 2px 9px;
         min-height: 32px;
         border: 1px solid var(--zt-line);
         border-radius: 5px;
       }
-      legend {
-        float: left; /* takes it out of the border, into the row */
-        padding: 0;
+      .dim > * {
         white-space: nowrap;
       }
       vscode-single-select {
@@ -59,7 +56,7 @@ export class SlicePicker extends LitElement {
         accent-color: var(--vscode-charts-blue, var(--vscode-focusBorder));
       }
       input[type="number"] {
-        width: 5.2em;
+        width: 4.6em;
         padding: 2px 4px;
         font: inherit;
         font-variant-numeric: tabular-nums;
@@ -109,8 +106,8 @@ export class SlicePicker extends LitElement {
     const isFixed = slice.channels !== null;
     const roles = role === "channels" ? [CHANNELS] : ROLES;
     const label = roles.find((one) => one.value === role)?.label ?? role;
-    return html`<fieldset data-dim=${dim}>
-      <legend class="faint" title="Dimension ${dim} has ${size} entries">dim ${dim}</legend>
+    return html`<div class="dim" role="group" aria-label="Dimension ${dim}" data-dim=${dim}>
+      <span class="faint" title="Dimension ${dim} has ${size} entries">dim ${dim}</span>
       ${slice.shape.length < 2
         ? nothing
         : isFixed
@@ -119,7 +116,7 @@ export class SlicePicker extends LitElement {
               this.choose(setRole(slice, dim, chosen));
             })}
       ${this.entry(slice, size, dim)}
-    </fieldset>`;
+    </div>`;
   }
 
   private entry(slice: Slice, size: number, dim: number): TemplateResult {

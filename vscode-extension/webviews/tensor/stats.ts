@@ -19,29 +19,48 @@ export class StatsStrip extends LitElement {
     css`
       :host {
         display: block;
+        container-type: inline-size;
       }
       dl {
-        display: grid;
-        grid-template-columns: repeat(auto-fit, minmax(84px, 1fr));
+        display: flex;
         gap: 1px;
         margin: 0;
         overflow: hidden;
+        background: var(--zt-line);
         border: 1px solid var(--zt-line);
         border-radius: 5px;
-        background: var(--zt-line);
       }
       dl > div {
-        padding: 6px 10px 7px;
-        background: var(--vscode-editor-background);
+        flex: 1 1 auto;
+        padding: 6px 8px 7px;
         min-width: 0;
+        background: var(--vscode-editor-background);
         cursor: copy;
+      }
+      /* Ten figures: rows of five and of two are full. */
+      @container (max-width: 720px) {
+        dl {
+          display: grid;
+          grid-template-columns: repeat(5, 1fr);
+        }
+      }
+      @container (max-width: 420px) {
+        dl {
+          grid-template-columns: repeat(2, 1fr);
+        }
+        dl > div {
+          display: flex;
+          justify-content: space-between;
+          align-items: baseline;
+          padding: 3px 8px;
+        }
       }
       dl > div:hover {
         background: var(--vscode-list-hoverBackground, var(--vscode-editor-background));
       }
       dl > div:focus-visible {
         outline: 1px solid var(--vscode-focusBorder);
-        outline-offset: -1px;
+        outline-offset: -2px;
       }
       dt {
         color: var(--vscode-descriptionForeground);
@@ -52,11 +71,12 @@ export class StatsStrip extends LitElement {
         margin: 0;
         font-variant-numeric: tabular-nums;
         font-family: var(--vscode-editor-font-family, monospace);
+        font-size: 12px;
         white-space: nowrap;
         overflow: hidden;
         text-overflow: ellipsis;
       }
-      .bad {
+      dl > .bad {
         background: var(--vscode-inputValidation-errorBackground);
         box-shadow: inset 0 -2px var(--vscode-charts-red, var(--vscode-errorForeground));
       }

@@ -1,15 +1,10 @@
 /** The elements themselves, a page at a time, with the indices they have in the tensor. */
-import { css, html, LitElement, nothing, type TemplateResult } from "lit";
-import { numberOf } from "../../src/pure/tensorNumbers";
+import { html, LitElement, nothing, type TemplateResult } from "lit";
 import type { Range } from "../../src/pure/tensorSlice";
 import type { Page } from "../../src/wire/generated";
 import { iconButton } from "../shared/controls";
-import { base } from "../shared/styles";
-
-export interface Selection {
-  readonly from: { readonly row: number; readonly column: number };
-  readonly to: { readonly row: number; readonly column: number };
-}
+import { valuesStyles } from "./valuesStyles";
+import { kindOf, type Selection, tableText } from "./valuesText";
 
 const ROW_HEIGHT = 23;
 const HEAD_HEIGHT = 24;
@@ -22,95 +17,7 @@ export class Values extends LitElement {
     columns: { attribute: false },
     selection: { state: true },
   };
-  static override styles = [
-    base,
-    css`
-      :host {
-        display: flex;
-        flex-direction: column;
-        gap: 8px;
-      }
-      .scroll {
-        flex: 1;
-        min-height: 0;
-        overflow: auto hidden;
-        border: 1px solid var(--zt-line);
-        border-radius: 5px;
-      }
-      table {
-        border-collapse: separate;
-        border-spacing: 0;
-        font-family: var(--vscode-editor-font-family, monospace);
-        font-size: 12px;
-        font-variant-numeric: tabular-nums;
-        user-select: none;
-      }
-      th,
-      td {
-        height: 23px;
-        padding: 0 10px;
-        text-align: right;
-        white-space: nowrap;
-        font-weight: normal;
-      }
-      th {
-        color: var(--vscode-descriptionForeground);
-        background: var(--vscode-editorWidget-background, var(--vscode-editor-background));
-      }
-      thead th {
-        border-bottom: 1px solid var(--zt-line);
-      }
-      tbody th {
-        position: sticky;
-        left: 0;
-        border-right: 1px solid var(--zt-line);
-        min-width: 52px;
-      }
-      td {
-        min-width: 84px;
-        cursor: cell;
-      }
-      tbody tr:hover td {
-        background: var(--vscode-list-hoverBackground);
-      }
-      td.odd {
-        font-weight: 600;
-        color: var(--vscode-inputValidation-errorForeground, var(--vscode-errorForeground));
-        background: var(--vscode-inputValidation-errorBackground);
-        box-shadow: inset 2px 0 var(--vscode-charts-red, var(--vscode-errorForeground));
-      }
-      td.zero {
-        color: var(--vscode-descriptionForeground);
-      }
-      td.selected,
-      tbody tr:hover td.selected {
-        color: var(--vscode-list-activeSelectionForeground);
-        background: var(--vscode-list-activeSelectionBackground);
-      }
-      td:focus-visible {
-        outline: 1px solid var(--vscode-focusBorder);
-        outline-offset: -1px;
-      }
-      .pager {
-        display: inline-flex;
-        align-items: center;
-        gap: 1px;
-      }
-      .pager input {
-        width: 5.6em;
-        margin: 0 4px;
-        padding: 2px 4px;
-        font: inherit;
-        color: var(--vscode-input-foreground);
-        background: var(--vscode-input-background);
-        border: 1px solid var(--vscode-input-border, transparent);
-        border-radius: 4px;
-      }
-      .pager input:focus-visible {
-        outline: 1px solid var(--vscode-focusBorder);
-      }
-    `,
-  ];
+  static override styles = valuesStyles;
 
   declare page: Page | undefined;
   /** What the slice takes of the two dimensions: a row's own index is `start` + its number. */
@@ -296,7 +203,8 @@ export class Values extends LitElement {
 
   private select(row: number, column: number, extend: boolean): void {
     const to = { row, column };
-    this.selection = { from: (extend && this.selection?.from) || to, to };
+    const from = extend ? this.selection?.from : undefined;
+    this.selection = { from: from ?? to, to };
   }
 
   private isSelected(row: number, column: number): boolean {
@@ -332,25 +240,6 @@ export class Values extends LitElement {
   private tell(name: string, detail: unknown): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
-}
-
-/** The selected cells, or all, with tabs between and a line a row: what spreadsheets take. */
-export function tableText(page: Page, selection: Selection | undefined): string {
-  const { from, to } = selection ?? {
-    from: { row: 0, column: 0 },
-    to: { row: page.cells.length - 1, column: (page.cells[0]?.length ?? 1) - 1 },
-  };
-  const isOne = from.row === to.row && from.column === to.column;
-  const cells = page.cells
-    .slice(Math.min(from.row, to.row), Math.max(from.row, to.row) + 1)
-    .map((row) => row.slice(Math.min(from.column, to.column), Math.max(from.column, to.column) + 1));
-  return cells.map((row) => row.join("\t")).join("\n") + (isOne ? "" : "\n");
-}
-
-/** What is special about an element. */
-export function kindOf(text: string): "odd" | "zero" | "" {
-  if (/nan|inf/i.test(text)) return "odd";
-  return numberOf(text) === 0 ? "zero" : "";
 }
 
 const STEPS: Readonly<Record<string, readonly [number, number]>> = {

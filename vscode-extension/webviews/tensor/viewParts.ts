@@ -1,0 +1,54 @@
+/** What the tabs share: the slice picker, and the slice and axes of an answer. */
+import { html, nothing, type TemplateResult } from "lit";
+import type { ColourChoice } from "../../src/pure/tensorColours";
+import type { Normalise } from "../../src/pure/tensorImage";
+import type { Scope } from "../../src/pure/tensorQueries";
+import { extent, isZoomed, parseSlice, type Slice } from "../../src/pure/tensorSlice";
+import type { TensorView } from "../../src/wire/generated";
+import type { Choice } from "../shared/controls";
+import type { Axis } from "./drawHeat";
+import "./notice";
+import "./slicePicker";
+
+export const COLOURS: readonly Choice<ColourChoice>[] = [
+  { value: "auto", label: "automatic" },
+  { value: "viridis", label: "viridis" },
+  { value: "diverging", label: "diverging" },
+  { value: "gray", label: "gray" },
+];
+export const SPANS: readonly Choice<Scope>[] = [
+  { value: "slice", label: "values in view" },
+  { value: "tensor", label: "whole tensor" },
+];
+export const SCOPE: readonly Choice<Scope>[] = [
+  { value: "tensor", label: "whole tensor" },
+  { value: "slice", label: "this slice" },
+];
+export const NORMALISE: readonly Choice<Normalise>[] = [
+  { value: "auto", label: "automatic" },
+  { value: "minmax", label: "min … max" },
+  { value: "unit", label: "0 … 1" },
+  { value: "byte", label: "0 … 255" },
+];
+
+/** Nothing to choose for a vector that is shown whole. */
+export function picker(slice: Slice | undefined): TemplateResult | typeof nothing {
+  if (!slice || (slice.shape.length < 2 && !isZoomed(slice))) return nothing;
+  return html`<zt-slice-picker .slice_=${slice}></zt-slice-picker>`;
+}
+
+export function note(text: string | null | undefined): TemplateResult | typeof nothing {
+  return text ? html`<zt-notice tone="info" .text=${text}></zt-notice>` : nothing;
+}
+
+/** The slice that an answer shows, which may be older than the one that is chosen. */
+export function sliceOf(view: TensorView): Slice | undefined {
+  return parseSlice(view.stats.shape, view.slice, view.axes);
+}
+
+export function axisOf(slice: Slice, axis: "rows" | "columns"): Axis | undefined {
+  const dim = slice[axis];
+  if (dim === null) return undefined;
+  const { start, stop } = extent(slice, axis);
+  return { name: `dim ${dim}`, start, size: stop - start };
+}

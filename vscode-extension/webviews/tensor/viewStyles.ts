@@ -1,0 +1,45 @@
+/** How the tabs are laid out. */
+import { css } from "lit";
+import { base } from "../shared/styles";
+
+export const viewStyles = [
+  base,
+  css`
+    :host {
+      display: flex;
+      flex-direction: column;
+      gap: 10px;
+    }
+    .field {
+      display: inline-flex;
+      align-items: center;
+      gap: 6px;
+      color: var(--vscode-descriptionForeground);
+    }
+    .tools {
+      min-height: 28px;
+    }
+    zt-picture,
+    zt-histogram,
+    zt-line {
+      height: clamp(220px, calc(100vh - 350px), 620px);
+    }
+    zt-line,
+    zt-histogram {
+      max-height: 380px;
+    }
+    zt-values {
+      height: clamp(240px, calc(100vh - 320px), 720px);
+    }
+    .readout {
+      display: flex;
+      gap: 12px;
+      min-height: 20px;
+      font-size: 12px;
+      font-variant-numeric: tabular-nums;
+    }
+    .readout span {
+      font-family: var(--vscode-editor-font-family, monospace);
+    }
+  `,
+];
