@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from dap_client import Client
 
 PROGRAMS = Path(__file__).parent / "programs"
-INTERPRETERS = ("3.10", "3.11", "3.12", "3.13")
+INTERPRETERS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 
 
 @pytest.fixture

@@ -7,35 +7,42 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zentracer_dap.settings import Settings
 
 
 def main() -> int:
     """Serve DAP as the command line says; returns the exit code."""
-    from zentracer_dap.peers.spawn import spawn_debugpy
+    from zentracer_dap import bundle
 
+    bundle.prefer_ours()
     if not sys.argv[1:]:
-        process = spawn_debugpy([])
-        from zentracer_dap.server import Settings, serve_stdio
+        from zentracer_dap.settings import Settings
 
-        return serve_stdio(Settings(), process)
-    return _main_with_arguments()
+        return _serve_stdio(Settings())
 
-
-def _main_with_arguments() -> int:
     from zentracer_dap.arguments import parse
+    from zentracer_dap.errors_file import stderr_in
 
     parsed = parse(sys.argv[1:])
-    process = None
-    if parsed.address is None:
-        from zentracer_dap.peers.spawn import spawn_debugpy
+    with stderr_in(parsed.settings.errors_to):
+        if parsed.address is None:
+            return _serve_stdio(parsed.settings)
+        from zentracer_dap.server import serve_tcp
 
-        process = spawn_debugpy(parsed.settings.debugpy_arguments())
-    from zentracer_dap.server import serve_stdio, serve_tcp
-
-    if parsed.address is None:
-        return serve_stdio(parsed.settings, process)
-    serve_tcp(parsed.settings, *parsed.address)
+        serve_tcp(parsed.settings, *parsed.address)
     return 0
+
+
+def _serve_stdio(settings: Settings) -> int:
+    from zentracer_dap.peers.spawn import spawn_debugpy
+
+    process = spawn_debugpy(settings.debugpy_arguments())
+    from zentracer_dap.server import serve_stdio
+
+    return serve_stdio(settings, process)
 
 
 def _find_our_packages() -> None:

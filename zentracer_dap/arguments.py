@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from zentracer_dap.server import Settings
+from zentracer_dap.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ def parse(argv: list[str]) -> Parsed:
     parser.add_argument("--host", default="127.0.0.1", help="as debugpy: where --port listens")
     parser.add_argument("--port", type=int, help="as debugpy: serve editors over TCP")
     parser.add_argument("--log-dir", metavar="DIR", help="write transcripts to DIR")
+    parser.add_argument(
+        "--errors-to",
+        metavar="FILE",
+        help="append errors and crashes to FILE instead of stderr; editors show no stderr",
+    )
     found = parser.parse_args(argv)
     address = None
     if found.port is not None:
@@ -38,4 +43,4 @@ def parse(argv: list[str]) -> Parsed:
         if not port.isdigit() or int(port) > 65535:
             parser.error(f"--listen wants HOST:PORT, not {found.listen!r}")
         address = (host.strip("[]") or "127.0.0.1", int(port))
-    return Parsed(Settings(log_dir=found.log_dir), address)
+    return Parsed(Settings(log_dir=found.log_dir, errors_to=found.errors_to), address)

@@ -1,4 +1,4 @@
-"""Starts the debugpy adapter, with two of its behaviours changed.
+"""Starts the debugpy adapter, with some of its behaviours changed.
 
 RUNS IN the debugpy adapter process, started by file path: ``python debugpy_main.py DIR
 ADAPTER-ARGUMENTS…`` where DIR holds the debugpy package. Uses nothing of ``zentracer_dap``.
@@ -12,11 +12,12 @@ ADAPTER-ARGUMENTS…`` where DIR holds the debugpy package. Uses nothing of ``ze
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import runpy
 import socket
 import sys
-from typing import Any
+from typing import Any, cast
 
 TOO_OLD = 78
 """Exit code for a debugpy that is too old; the version is on stderr."""
@@ -25,26 +26,48 @@ MINIMUM = (1, 8, 22)
 
 
 def main() -> None:
-    """Check debugpy's version, change the two behaviours, and run its adapter."""
+    """Check debugpy's version, change what has to be, and run its adapter."""
     directory = sys.argv.pop(1)
     sys.path[0] = directory
     debugpy = _module("debugpy")
     del sys.path[0]
     if directory not in sys.path:
         sys.path.append(directory)
-    if _is_too_old(debugpy.__version__):
+    if is_too_old(debugpy.__version__):
         sys.stderr.write(debugpy.__version__)
         sys.exit(TOO_OLD)
+    if sys.version_info < (3, 10):
+        _make_static_methods_callable()
     _switch_nagle_off()
     _detach_when_client_leaves()
     runpy.run_module("debugpy.adapter", run_name="__main__", alter_sys=True)
 
 
-def _is_too_old(version: str) -> bool:
+def is_too_old(version: str) -> bool:
+    """Whether a debugpy of this version lacks what we need."""
     parts = version.split("+")[0].split(".")[:3]
     numbers = tuple(int(part) for part in parts if part.isdigit())
     # A build from a checkout calls itself "0+unknown"; whoever uses one knows what it is.
     return numbers != (0,) and numbers < MINIMUM
+
+
+def _make_static_methods_callable() -> None:
+    """Let debugpy's adapter load on Python 3.9.
+
+    It decorates with a static method in the body of its class, which Python allows from 3.10 on.
+    It is all that is in the way: the debugger itself still runs on 3.9.
+    """
+
+    class CallableStaticMethod(staticmethod):  # pyright: ignore[reportMissingTypeArgument]
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return cast(Any, self.__func__)(*args, **kwargs)
+
+    original: Any = staticmethod
+    builtins.staticmethod = CallableStaticMethod
+    try:
+        _module("debugpy.adapter.clients")
+    finally:
+        builtins.staticmethod = original
 
 
 def _switch_nagle_off() -> None:

@@ -28,6 +28,7 @@ from zentracer_dap.protocol.channel import Channel
 from zentracer_dap.protocol.errors import DapError
 from zentracer_dap.protocol.messages import Json
 from zentracer_dap.session import Session, Start
+from zentracer_dap.settings import Settings
 
 END_SECONDS = 10.0
 """How long the debugpy adapter may take to end before it is killed."""
@@ -40,9 +41,9 @@ class Run:
 
     def __init__(
         self,
+        settings: Settings,
         *,
         host: str = "127.0.0.1",
-        debugpy_arguments: list[str] | None = None,
         trace: Callable[[str], None] | None = None,
     ) -> None:
         self.trace = trace
@@ -61,7 +62,7 @@ class Run:
         """The launched or attached process: the first one to connect."""
         self.unavailable: str | None = None
         """Why no runtime will ever connect, if that is known."""
-        self._own = OwnDebugpy(debugpy_arguments or [])
+        self._own = OwnDebugpy(settings)
         self._root: Session | None = None
         self._child_sessions: set[Session] = set()
         self._tasks: set[asyncio.Task[None]] = set()

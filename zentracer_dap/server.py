@@ -10,27 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from pathlib import Path
 
 from zentracer_dap.peers.spawn import spawn_debugpy
 from zentracer_dap.protocol.channel import Channel, over_pipes
 from zentracer_dap.run import Run
+from zentracer_dap.settings import Settings
 
 ENDPOINTS = "DEBUGPY_ADAPTER_ENDPOINTS"
 """Names a file in which debugpy announces its ports; over TCP the port is ours to announce."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The command line."""
-
-    log_dir: str | None = None
-    """Folder for the transcripts of ours and of debugpy."""
-
-    def debugpy_arguments(self) -> list[str]:
-        """Return the options for the debugpy adapter."""
-        return ["--log-dir", self.log_dir] if self.log_dir else []
 
 
 def serve_stdio(settings: Settings, process: subprocess.Popen[bytes] | None) -> int:
@@ -46,7 +34,7 @@ def serve_stdio(settings: Settings, process: subprocess.Popen[bytes] | None) -> 
 
     async def serve() -> int:
         editor = Channel("editor", trace)
-        run = Run(debugpy_arguments=settings.debugpy_arguments(), trace=trace)
+        run = Run(settings, trace=trace)
         return await run.serve(editor, over_pipes(editor, stdin, stdout), process)
 
     with _tracing(settings) as trace:
@@ -68,7 +56,7 @@ async def _serve_tcp(
     def accept() -> Channel:
         editor = Channel("editor", trace)
         editor.hold()
-        run = Run(host=host, debugpy_arguments=settings.debugpy_arguments(), trace=trace)
+        run = Run(settings, host=host, trace=trace)
         process = spawn_debugpy(settings.debugpy_arguments())
         task = asyncio.get_running_loop().create_task(run.serve(editor, _release(editor), process))
         sessions.add(task)

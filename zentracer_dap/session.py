@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import traceback
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -174,7 +175,7 @@ class Session:
         except DapError as error:
             self.fail(request, error)
         except Exception as problem:
-            self.fail(request, errors.internal(request["command"], problem))
+            self.fail(request, _our_fault(request["command"], problem))
 
     def _guard(self, request: Json, action: Any) -> None:
         try:
@@ -182,7 +183,7 @@ class Session:
         except DapError as error:
             self.fail(request, error)
         except Exception as problem:
-            self.fail(request, errors.internal(request["command"], problem))
+            self.fail(request, _our_fault(request["command"], problem))
 
     def _on_editor_closed(self, problem: str | None) -> None:
         self.spawn(self.run.editor_closed(self, problem))
@@ -202,7 +203,7 @@ class Session:
                 changed = handler(self, event)
             except Exception as problem:
                 changed = event
-                self.run.notices.tell(errors.internal(event["event"], problem).text)
+                self.run.notices.tell(_our_fault(event["event"], problem).text)
             if changed is None:
                 return
             event = changed
@@ -233,3 +234,9 @@ class Session:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _our_fault(what: str, problem: Exception) -> DapError:
+    """Leave the trace on stderr, for a report; the user gets the sentence."""
+    traceback.print_exception(type(problem), problem, problem.__traceback__)
+    return errors.internal(what, problem)

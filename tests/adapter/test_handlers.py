@@ -10,7 +10,7 @@ import debugpy
 import pytest
 from debugpy.adapter import clients
 
-from zentracer_dap.debugpy_main import MINIMUM, _is_too_old
+from zentracer_dap.debugpy_main import MINIMUM, is_too_old
 from zentracer_dap.features.table import all_overrides
 from zentracer_dap.peers.debugpy import IMPLEMENTED
 from zentracer_dap.protocol import errors
@@ -59,7 +59,7 @@ def test_implemented_is_what_the_installed_debugpy_implements():
     ],
 )
 def test_version_check(version, too_old):
-    assert _is_too_old(version) == too_old
+    assert is_too_old(version) == too_old
 
 
 def test_the_minimum_is_said_once():

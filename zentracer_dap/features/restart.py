@@ -64,7 +64,7 @@ class Replay:
     def translate(self, request: Json, response: Json) -> None:
         """Learn from the answer to a request sent again which old ids its new ids stand for."""
         items = cast("list[Json]", body_of(response).get("breakpoints") or [])
-        for old, item in zip(self._known.get(_key(request), []), items, strict=False):
+        for old, item in zip(self._known.get(_key(request), []), items):
             if isinstance(old, int) and isinstance(item.get("id"), int):
                 self._translated[item["id"]] = old
 

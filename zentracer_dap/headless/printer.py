@@ -60,9 +60,9 @@ class Printer:
         noun = "finding" if len(findings) == 1 else "findings"
         self.problem(self._err.strong(f"{len(findings)} {noun}"))
         rows = [_summary_row(item, self._folder) for item in findings.items]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*rows)]
         for row in rows:
-            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths))
             sys.stderr.write("  " + "  ".join(cells).rstrip() + "\n")
         sys.stderr.flush()
 

@@ -46,7 +46,7 @@ def content_chart(stats: Stats) -> Markup:
     counts = {"nan": stats.nan, "inf": stats.inf, "zeros": zeros, "finite": finite}
     parts: list[Markup] = []
     at = float(MARGIN)
-    for (kind, _), width in zip(counts.items(), _widths(list(counts.values())), strict=True):
+    for (kind, _), width in zip(counts.items(), _widths(list(counts.values()))):
         if width:
             parts.append(_bar(kind, at, at + width, 6, 6))
         at += width

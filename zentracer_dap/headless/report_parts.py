@@ -88,20 +88,20 @@ def _tensors(details: HitDetails) -> Markup:
     head = [tag("th", "tensor", scope="col"), *(tag("th", n.strip(), scope="col") for n in numbers)]
     if any(drawn):
         head.append(tag("th", "values", scope="col", class_="chart"))
-    rows = [_tensor_row(table, row, chart) for row, chart in zip(table.rows, drawn, strict=True)]
+    rows = [_tensor_row(table, row, chart) for row, chart in zip(table.rows, drawn)]
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows))
     legend = _legend(table) if any(drawn) else EMPTY
     return join(tag("h3", "Tensors"), _card(tag("div", whole, class_="scroll"), legend))
 
 
 def _tensor_row(table: Table, row: Row, chart: Markup) -> Markup:
-    words = dict(zip(table.columns, row.cells, strict=True))
+    words = dict(zip(table.columns, row.cells))
     name = tag("b", words.get("name") or words[""])
     role = tag("span", words[""], class_="role") if words.get("name") else EMPTY
     shape = tag("span", words["tensor"], class_="mono")
     cells = [
         tag("td", cell, class_="bad" if index in row.bad else "number")
-        for index, (title, cell) in enumerate(zip(table.columns, row.cells, strict=True))
+        for index, (title, cell) in enumerate(zip(table.columns, row.cells))
         if title not in WORDS
     ]
     return tag(

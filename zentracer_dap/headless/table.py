@@ -45,7 +45,7 @@ def tensor_table(details: HitDetails) -> Table:
             tuple(row[title] for title in kept),
             frozenset(i for i, title in enumerate(kept) if _is_bad(title, stats)),
         )
-        for (role, stats), row in zip(named, cells, strict=True)
+        for (role, stats), row in zip(named, cells)
     ]
     return Table(tuple(kept), tuple(rows))
 

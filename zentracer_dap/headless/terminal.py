@@ -86,18 +86,18 @@ def _source_line(line: Line, digits: int, palette: Palette) -> Iterator[str]:
 def _tensors(details: HitDetails, palette: Palette) -> Iterator[str]:
     table = tensor_table(details)
     rows = [[_fitting(cell, palette) for cell in row.cells] for row in table.rows]
-    columns = list(zip(table.columns, *rows, strict=True))
+    columns = list(zip(table.columns, *rows))
     widths = [max(map(display_width, column)) for column in columns]
     head = _padded(table, list(table.columns), widths)
     yield palette.quiet("  " + "  ".join(head).rstrip())
-    for row, cells in zip(table.rows, rows, strict=True):
+    for row, cells in zip(table.rows, rows):
         padded = _padded(table, cells, widths)
         styled = [palette.alarm(c) if i in row.bad else c for i, c in enumerate(padded)]
         yield ("  " + "  ".join(styled)).rstrip()
 
 
 def _padded(table: Table, cells: list[str], widths: list[int]) -> Iterator[str]:
-    for title, cell, width in zip(table.columns, cells, widths, strict=True):
+    for title, cell, width in zip(table.columns, cells, widths):
         room = " " * (width - display_width(cell))
         yield cell + room if title in WORDS else room + cell
 
@@ -120,7 +120,7 @@ def _stack(details: HitDetails, palette: Palette, folder: Path) -> Iterator[str]
     places = [figures.place(frame, folder) for frame in details.stack]
     functions = [frame.function or "" for frame in details.stack]
     widths = max(map(len, places)), max(map(len, functions))
-    for frame, where, function in zip(details.stack, places, functions, strict=True):
+    for frame, where, function in zip(details.stack, places, functions):
         code = palette.quiet((frame.text or "").strip())
         yield f"    {where:<{widths[0]}}  {function:<{widths[1]}}  {code}".rstrip()
 

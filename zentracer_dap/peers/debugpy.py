@@ -14,6 +14,7 @@ from zentracer_dap.peers.spawn import spawn_debugpy
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.channel import Channel, over_pipes, set_no_delay
 from zentracer_dap.protocol.errors import DapError
+from zentracer_dap.settings import Settings
 
 IMPLEMENTED = frozenset(
     (
@@ -59,8 +60,11 @@ _STDERR_KEPT = 4000
 class DebugpyProcess:
     """A debugpy adapter that we started, and the channel to it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], channel: Channel, settings: Settings
+    ) -> None:
         self.channel = channel
+        self._is_recorded = settings.errors_to is not None
         self._process = process
         self._said = bytearray()
 
@@ -102,18 +106,20 @@ class DebugpyProcess:
         with stderr:
             while data := os.read(stderr.fileno(), 4096):
                 self._said = (self._said + data)[-_STDERR_KEPT:]
+                if self._is_recorded:
+                    os.write(2, data)
 
 
 class OwnDebugpy:
     """The debugpy adapter that a run has started, if it has; a restart replaces it."""
 
-    def __init__(self, arguments: list[str]) -> None:
-        self._arguments = arguments
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._process: DebugpyProcess | None = None
 
     async def adopt(self, process: subprocess.Popen[bytes], channel: Channel) -> None:
         """Take over a process and connect ``channel`` to it."""
-        self._process = DebugpyProcess(process, channel)
+        self._process = DebugpyProcess(process, channel, self._settings)
         await self._process.open()
 
     async def spawn(self, channel: Channel) -> None:
@@ -122,7 +128,7 @@ class OwnDebugpy:
         Raises:
             DapError: debugpy is not installed.
         """
-        process = spawn_debugpy(self._arguments)
+        process = spawn_debugpy(self._settings.debugpy_arguments())
         if process is None:
             raise errors.debugpy_missing()
         await self.adopt(process, channel)

@@ -5,10 +5,11 @@ debugpy's adapter needs longer to load than everything of ours, so the two load 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
+
+from zentracer_dap import bundle
 
 
 def spawn_debugpy(arguments: list[str]) -> subprocess.Popen[bytes] | None:
@@ -17,10 +18,9 @@ def spawn_debugpy(arguments: list[str]) -> subprocess.Popen[bytes] | None:
     Args:
         arguments: options of the adapter, such as ``--log-dir``.
     """
-    spec = importlib.util.find_spec("debugpy")
-    if spec is None or spec.origin is None:
+    directory = bundle.debugpy_folder()
+    if directory is None:
         return None
-    directory = os.path.dirname(os.path.dirname(spec.origin))
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     main = os.path.join(ours, "debugpy_main.py")
     return subprocess.Popen(

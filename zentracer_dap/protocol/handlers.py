@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from zentracer_dap.protocol.messages import Json
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 H = TypeVar("H")
 
-Reply = Json | Coroutine[Any, Any, Json | None] | None
+Reply = Union[Json, Coroutine[Any, Any, Optional[Json]], None]
 """What a request handler returns: the body of the answer, or the coroutine that makes it, or
 None when the answer comes by itself, as for a forwarded request."""
 
@@ -20,7 +20,7 @@ RequestHandler = Callable[["Session", Json], Reply]
 """Handles a request. It runs at once, in the order of the messages, so whatever it sends keeps
 its place; only what it has to wait for goes into the coroutine. Raises DapError to fail."""
 
-EventHandler = Callable[["Session", Json], Json | None]
+EventHandler = Callable[["Session", Json], Optional[Json]]
 """Handles an event; returns the event to send instead, None to send none."""
 
 
