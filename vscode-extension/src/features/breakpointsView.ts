@@ -132,16 +132,14 @@ class Commands {
     before: readonly Added[],
     place: (list: readonly Added[], next: Added) => readonly Added[],
   ): Promise<void> {
-    let isTried = false;
     const check = async (condition: string | null): Promise<string | undefined> => {
       const next = { ...item, condition };
-      isTried = true;
       await this.added.set(place(before, next));
       return this.added.refusal(next);
     };
     const title = `Condition of “${titleOf({ ...item, label: labelOf(this.filters.all(), item.filter) })}”`;
     const condition = await askCondition(title, item.condition, check);
-    if (condition === undefined && isTried) await this.added.set(before);
+    if (condition === undefined && this.added.list() !== before) await this.added.set(before);
     if (condition !== undefined) await vscode.commands.executeCommand("zentracer.breakpoints.focus");
   }
 

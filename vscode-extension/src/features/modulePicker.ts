@@ -6,7 +6,9 @@ import { LIMIT, Latest, type Listing, type Row, byHand, listing } from "../pure/
 const DEBOUNCE_MS = 120;
 
 /** What was picked: a glob of module names, or any module at all. */
-export type Picked = { readonly module: string | null };
+export interface Picked {
+  readonly module: string | null;
+}
 
 interface PickItem extends vscode.QuickPickItem {
   readonly choice?: Picked;

@@ -121,7 +121,7 @@ function tooltip(state: TensorBreakpointState): string {
     `**${plain(titleOf(state))}** — ${standing(state)}`,
     !state.verified && state.enabled && state.message && plain(state.message),
     whole && `Stops if ${code(whole)}`,
-    state.hits > 0 && `Hit ${state.hits === 1 ? "once" : `${plural(state.hits, "time")}`}.`,
+    state.hits > 0 && `Hit ${state.hits === 1 ? "once" : plural(state.hits, "time")}.`,
     state.last && `Last: ${plain(state.last.text)}`,
     origin(state.source),
   );

@@ -75,7 +75,7 @@ function tooltipOf(facts: StatusFacts, step: StepSeen | undefined): string {
   return paragraphs(
     `**ZenTracer** — ${plain(facts.name)}`,
     step && plain(progress(step)),
-    step && step.overhead !== null && overheadText(step.overhead),
+    typeof step?.overhead === "number" && overheadText(step.overhead),
     `${facts.findings === 0 ? "No findings" : plural(facts.findings, "finding")} · ${
       armed.length === 0 ? "no tensor breakpoint armed" : `${plural(armed.length, "tensor breakpoint")} armed: ${names.join(", ")}`
     }`,

@@ -183,7 +183,7 @@ function tooltip(
     software.map(plain).join(" · "),
     number === undefined ? "" : `Process ${String(number)}${rank === null ? "" : `, rank ${String(rank)}`}`,
     step && plain(join(`Step ${String(step.step)}`, step.loss === null ? "" : `loss ${steady(step.loss)}`)),
-    step && step.overhead !== null && overheadText(step.overhead),
+    typeof step?.overhead === "number" && overheadText(step.overhead),
   );
 }
 
