@@ -1,5 +1,6 @@
 /** The Python interpreter that runs the user's program. */
 import * as vscode from "vscode";
+import { choices } from "../pure/python/choices";
 import { decide } from "../pure/python/order";
 import {
   environmentPythons,
@@ -9,6 +10,7 @@ import {
   launcherPythons,
   pathPythons,
 } from "../pure/python/paths";
+import { OLDEST, type Probe } from "../pure/python/probe";
 import { executables, home, machine, outputOf } from "./machine";
 import type { Probes } from "./probes";
 import * as pythonExtension from "./pythonExtension";
@@ -56,30 +58,31 @@ export class Interpreters {
   }
 
   private async pick(pythons: readonly string[]): Promise<string | undefined> {
-    const items = Promise.all(pythons.map((python) => this.item(python)));
     const browse: Item = { label: "$(folder-opened) Another interpreter…", python: undefined };
-    const picked = await vscode.window.showQuickPick<Item>(
-      items.then((known) => [...known, browse]),
-      {
-        title: "Python interpreter for ZenTracer",
-        placeHolder: "Which interpreter runs your program? It is remembered for this workspace.",
-        matchOnDescription: true,
-      },
-    );
+    const items = this.items(pythons).then((known) => [...known, browse]);
+    const picked = await vscode.window.showQuickPick<Item>(items, {
+      title: "Python interpreter for ZenTracer",
+      placeHolder: "Which interpreter runs your program? It is remembered for this workspace.",
+      matchOnDescription: true,
+    });
     if (!picked) return undefined;
     const python = picked.python ?? (await browseForPython());
     if (python !== undefined) await this.memory.update(CHOSEN, python);
     return python;
   }
 
-  private async item(python: string): Promise<Item> {
-    const answer = await this.probes.ask([python]);
-    if (answer.kind !== "answered") {
-      return { label: "$(warning) Not usable", description: python, python };
-    }
-    const { version, frameworks, isSupported } = answer.probe;
-    const label = `${isSupported ? "" : "$(warning) "}Python ${version}`;
-    return { label, description: python, detail: [...(frameworks ?? [])].join(", "), python };
+  private async items(pythons: readonly string[]): Promise<Item[]> {
+    const asked = pythons.map(async (python) => ({ python, answer: await this.probes.ask([python]) }));
+    const known = (await Promise.all(asked)).map(({ python, answer }) => ({
+      python,
+      probe: answer.kind === "answered" ? answer.probe : undefined,
+    }));
+    return choices(known).map(({ python, probe }) => ({
+      label: probe ? `Python ${probe.version}` : "$(warning) Does not run",
+      description: python,
+      detail: probe && detailOf(probe),
+      python,
+    }));
   }
 
   private async complain(): Promise<string | undefined> {
@@ -99,6 +102,11 @@ export class Interpreters {
     }
     return undefined;
   }
+}
+
+function detailOf(probe: Probe): string {
+  if (!probe.isSupported) return `$(warning) too old for ZenTracer, which needs ${OLDEST}`;
+  return [...(probe.frameworks ?? [])].join(", ");
 }
 
 interface Item extends vscode.QuickPickItem {

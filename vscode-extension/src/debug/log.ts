@@ -2,19 +2,24 @@
 import * as vscode from "vscode";
 import { mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { lastLine } from "../pure/adapterCommand";
+
+const NAME = "ZenTracer";
+const CHANNEL_FILE = `${NAME}.log`;
+const ERRORS_FILE = "adapter-errors.log";
 
 /** More than any traceback, less than what would be slow to read. */
 const TAIL_BYTES = 64 * 1024;
 
 export class Log implements vscode.Disposable {
-  readonly channel = vscode.window.createOutputChannel("ZenTracer", { log: true });
+  readonly channel = vscode.window.createOutputChannel(NAME, { log: true });
   /** The adapter appends what goes wrong in it. */
   readonly errorsFile: string;
   private readonly folder: string;
 
   constructor(uri: vscode.Uri) {
     this.folder = uri.fsPath;
-    this.errorsFile = join(this.folder, "adapter-errors.log");
+    this.errorsFile = join(this.folder, ERRORS_FILE);
   }
 
   /** Makes sure that there is a folder; returns it if messages are to be written there. */
@@ -60,11 +65,13 @@ export class Log implements vscode.Disposable {
     this.channel.dispose();
   }
 
+  /** Files in which something stands, without the one that is our channel's. */
   private async files(): Promise<string[]> {
     try {
       const names = (await readdir(this.folder)).filter((name) => name.endsWith(".log"));
-      const sizes = await Promise.all(names.map(async (n) => (await stat(join(this.folder, n))).size));
-      return names.filter((_, index) => sizes[index] !== 0).sort();
+      const transcripts = names.filter((name) => name !== CHANNEL_FILE && name !== ERRORS_FILE);
+      const hasErrors = lastLine(await this.errorsSince(0)) !== undefined;
+      return [...(hasErrors ? [ERRORS_FILE] : []), ...transcripts.sort()];
     } catch {
       return []; // no session has started yet
     }

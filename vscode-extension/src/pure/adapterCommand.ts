@@ -34,12 +34,15 @@ export function adapterCommand(
   return { command, args: [...own, adapter, "--errors-to", errorsFile, ...trace] };
 }
 
-/** Last line with something in it, cut to what a message can show. */
+/** What the adapter writes into its errors file before anything has gone wrong. */
+const HEADER = /^--- .* ---$/;
+
+/** Last line in which something is said, cut to what a message can show. */
 export function lastLine(text: string): string | undefined {
   const line = text
     .split(/\r?\n/)
     .map((part) => part.trim())
-    .filter((part) => part !== "")
+    .filter((part) => part !== "" && !HEADER.test(part))
     .at(-1);
   return line !== undefined && line.length > 300 ? `${line.slice(0, 299)}…` : line;
 }

@@ -36,6 +36,7 @@ test("the adapter's command line", () => {
 test("of a traceback the last line says what happened", () => {
   expect(lastLine("Traceback …\n  File\nValueError: no\n\n")).toBe("ValueError: no");
   expect(lastLine(" \n")).toBeUndefined();
+  expect(lastLine("--- 2026-11-30 14:40:47 ZenTracer 0.1.0, process 7 ---\n")).toBeUndefined();
   expect(lastLine("x".repeat(1000))).toHaveLength(300);
 });
 

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test, vi } from "vitest";
+import { choices } from "../../../../src/pure/python/choices";
 import { importedFrameworks, installCommand } from "../../../../src/pure/python/imports";
 import { type Sources, decide } from "../../../../src/pure/python/order";
 import {
@@ -106,6 +107,28 @@ test("who is not needed is not asked", async () => {
   await decide(all);
   expect(all.environment).not.toHaveBeenCalled();
   expect(all.path).not.toHaveBeenCalled();
+});
+
+test("each interpreter is offered once, those of use first", () => {
+  const probe = (executable: string, version: string, frameworks: string[] = []) => ({
+    version,
+    isSupported: version !== "3.8.1",
+    executable,
+    frameworks: new Set(frameworks),
+  });
+  const offered = choices([
+    { python: "/broken", probe: undefined },
+    { python: "/old", probe: probe("/old", "3.8.1") },
+    { python: "/shims/python3", probe: probe("/v/bin/python3", "3.11.7") },
+    { python: "/shims/python", probe: probe("/v/bin/python", "3.11.7") },
+    { python: "/venv/bin/python", probe: probe("/venv/bin/python", "3.11.7", ["torch"]) },
+  ]);
+  expect(offered.map(({ python }) => python)).toEqual([
+    "/venv/bin/python",
+    "/shims/python3",
+    "/old",
+    "/broken",
+  ]);
 });
 
 test("a real interpreter answers the probe", () => {
