@@ -1,7 +1,7 @@
 /** Starts the debug adapter, and says so when it dies. */
 import * as vscode from "vscode";
 import { join } from "node:path";
-import { adapterCommand, childAddress, lastLine } from "../pure/adapterCommand";
+import { adapterCommand, childAddress, whatWentWrong } from "../pure/adapterCommand";
 import { isRecord } from "../pure/guards";
 import { changedAt } from "./machine";
 import type { Log } from "./log";
@@ -82,7 +82,7 @@ class Watcher implements vscode.DebugAdapterTracker {
   private async report(how: string): Promise<void> {
     if (this.isEnding || this.isReported) return;
     this.isReported = true;
-    const said = lastLine(await this.log.errorsSince(await this.size)) ?? how;
+    const said = whatWentWrong(await this.log.errorsSince(await this.size)) ?? how;
     this.log.channel.error(`the adapter of “${this.session.name}” ended: ${how}; ${said}`);
     const text = `ZenTracer's debug adapter of “${this.session.name}” ended: ${said}`;
     const picked = await vscode.window.showErrorMessage(text, LOG, RESTART);

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { lastLine } from "../pure/adapterCommand";
+import { whatWentWrong } from "../pure/adapterCommand";
 
 const NAME = "ZenTracer";
 const CHANNEL_FILE = `${NAME}.log`;
@@ -70,7 +70,7 @@ export class Log implements vscode.Disposable {
     try {
       const names = (await readdir(this.folder)).filter((name) => name.endsWith(".log"));
       const transcripts = names.filter((name) => name !== CHANNEL_FILE && name !== ERRORS_FILE);
-      const hasErrors = lastLine(await this.errorsSince(0)) !== undefined;
+      const hasErrors = whatWentWrong(await this.errorsSince(0)) !== undefined;
       return [...(hasErrors ? [ERRORS_FILE] : []), ...transcripts.sort()];
     } catch {
       return []; // no session has started yet

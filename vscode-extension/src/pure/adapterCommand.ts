@@ -37,13 +37,16 @@ export function adapterCommand(
 /** What the adapter writes into its errors file before anything has gone wrong. */
 const HEADER = /^--- .* ---$/;
 
-/** Last line in which something is said, cut to what a message can show. */
-export function lastLine(text: string): string | undefined {
-  const line = text
+/** How Python begins when it dies itself; where it was stands below. */
+const FATAL = /^Fatal Python error: /;
+
+/** The line that says what went wrong, cut to what a message can show. */
+export function whatWentWrong(text: string): string | undefined {
+  const lines = text
     .split(/\r?\n/)
     .map((part) => part.trim())
-    .filter((part) => part !== "" && !HEADER.test(part))
-    .at(-1);
+    .filter((part) => part !== "" && !HEADER.test(part));
+  const line = lines.findLast((part) => FATAL.test(part)) ?? lines.at(-1);
   return line !== undefined && line.length > 300 ? `${line.slice(0, 299)}…` : line;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { adapterCommand, childAddress, lastLine } from "../../../../src/pure/adapterCommand";
+import { adapterCommand, childAddress, whatWentWrong } from "../../../../src/pure/adapterCommand";
 import { protocolMismatch } from "../../../../src/pure/protocol";
 import { PROTOCOL_VERSION } from "../../../../src/wire/generated";
 
@@ -34,10 +34,13 @@ test("the adapter's command line", () => {
 });
 
 test("of a traceback the last line says what happened", () => {
-  expect(lastLine("Traceback …\n  File\nValueError: no\n\n")).toBe("ValueError: no");
-  expect(lastLine(" \n")).toBeUndefined();
-  expect(lastLine("--- 2026-11-30 14:40:47 ZenTracer 0.1.0, process 7 ---\n")).toBeUndefined();
-  expect(lastLine("x".repeat(1000))).toHaveLength(300);
+  expect(whatWentWrong("Traceback …\n  File\nValueError: no\n\n")).toBe("ValueError: no");
+  expect(whatWentWrong(" \n")).toBeUndefined();
+  expect(whatWentWrong("--- 2026-11-30 14:40:47 ZenTracer 0.1.0, process 7 ---\n")).toBeUndefined();
+  expect(whatWentWrong("Fatal Python error: Aborted\n\nThread 1:\n  File x")).toBe(
+    "Fatal Python error: Aborted",
+  );
+  expect(whatWentWrong("x".repeat(1000))).toHaveLength(300);
 });
 
 test("another protocol is one sentence that says which side to upgrade", () => {
