@@ -39,14 +39,17 @@ export class CodeServer {
   }
 
   static async start({ state, log, settings, env }: ServerOptions): Promise<CodeServer> {
-    const user = join(state, "user/User");
-    mkdirSync(user, { recursive: true });
-    writeFileSync(join(user, "settings.json"), JSON.stringify({ ...QUIET, ...settings }));
+    // Of a remote machine, an editor takes the paths of programs from the machine's settings only.
+    for (const scope of ["User", "Machine"]) {
+      const folder = join(state, "user", scope);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, "settings.json"), JSON.stringify({ ...QUIET, ...settings }));
+    }
     const child = spawn(
       editorNode,
       [
         codeServer,
-        ...["--auth", "none", "--bind-addr", "127.0.0.1:0"],
+        ...["--auth", "none", "--bind-addr", "127.0.0.1:0", "--config", join(state, "config.yaml")],
         ...["--user-data-dir", join(state, "user"), "--extensions-dir", extensions],
         "--disable-telemetry",
         "--disable-update-check",
@@ -75,7 +78,8 @@ export class CodeServer {
 /** Nothing that a terminal of VS Code, in which the tests may run, has left in the environment. */
 function environment(state: string, extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(([name]) => !/^(VSCODE_|npm_|NODE_|VITEST)/.test(name));
-  return { ...Object.fromEntries(own), XDG_CONFIG_HOME: join(state, "config"), ...extra };
+  // Where its sockets go.
+  return { ...Object.fromEntries(own), XDG_RUNTIME_DIR: state, ...extra };
 }
 
 function end(child: ChildProcess): void {

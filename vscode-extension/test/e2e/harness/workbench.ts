@@ -1,0 +1,117 @@
+/** What a user does with the window as such: open files, run commands, read messages. */
+import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
+
+export class Workbench {
+  readonly page: Page;
+  readonly folder: string;
+
+  constructor(page: Page, folder: string) {
+    this.page = page;
+    this.folder = folder;
+  }
+
+  /** Waits until what the extension contributes is there: before that, F5 belongs to the browser. */
+  async ready(): Promise<void> {
+    await this.page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
+    await this.activity("ZenTracer").waitFor();
+  }
+
+  /** An icon at the side of the window, which shows a container of views. */
+  activity(title: string): Locator {
+    return this.page.locator(`.activitybar .action-item a[aria-label^="${title}"]`);
+  }
+
+  /** Opens a file of the workspace, with the cursor on a line. */
+  async openFile(name: string, line = 1): Promise<void> {
+    await this.quickInput("Control+P", `${join(this.folder, name)}:${String(line)}`, name);
+    await this.tab(name).waitFor();
+    await this.cursorAt(line).waitFor();
+  }
+
+  /** Runs a command of the palette by its whole title, e.g. `ZenTracer: Inspect Tensor`. */
+  async command(title: string): Promise<void> {
+    await this.quickInput("F1", `>${title}`, title);
+  }
+
+  /** Opens a quick input by its key, types, and takes the row whose label is `label`. */
+  async quickInput(key: string, text: string, label: string): Promise<void> {
+    await this.page.keyboard.press(key);
+    await this.input.waitFor();
+    await this.input.fill(text);
+    await this.row(label).click();
+    await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  }
+
+  get input(): Locator {
+    return this.page.locator(".quick-input-widget input.input");
+  }
+
+  /** A row of the quick input that is open. */
+  row(label: string): Locator {
+    return this.page
+      .locator(".quick-input-list .monaco-list-row")
+      .filter({ has: this.page.locator(".label-name", { hasText: exactly(label) }) })
+      .first();
+  }
+
+  tab(name: string | RegExp): Locator {
+    return this.page.locator(".tab", { hasText: name });
+  }
+
+  cursorAt(line: number): Locator {
+    return this.page.locator(".statusbar-item", { hasText: new RegExp(`^Ln ${String(line)},`) });
+  }
+
+  /** A line of the editor that has the focus, by the text in it. */
+  line(text: string): Locator {
+    // The editor shows spaces as no-break spaces.
+    const pattern = text.split(" ").map(escaped).join("\\s");
+    return this.page.locator(".editor-instance .view-line", { hasText: new RegExp(pattern) }).first();
+  }
+
+  async save(): Promise<void> {
+    await this.page.keyboard.press("Control+S");
+    await this.page.locator(".tab.active.dirty").waitFor({ state: "detached" });
+  }
+
+  /** A message in the corner of the window. */
+  notification(text: string | RegExp): Locator {
+    return this.page.locator(".notification-toast", { hasText: text });
+  }
+
+  /** A message in the middle of the window, which has to be answered. */
+  dialog(text: string | RegExp): Locator {
+    return this.page.locator(".monaco-dialog-box", { hasText: text });
+  }
+
+  statusBar(text: string | RegExp): Locator {
+    return this.page.locator(".statusbar-item", { hasText: text });
+  }
+
+  /** Takes an entry of the context menu of what is shown there. */
+  async contextMenu(on: Locator, entry: string): Promise<void> {
+    await on.click({ button: "right" });
+    await this.page.locator(".monaco-menu .action-item", { hasText: exactly(entry) }).click();
+  }
+
+  /** The rows of a view, by the view's title. */
+  view(title: string): Locator {
+    return this.page.locator(".pane", {
+      has: this.page.locator(`.pane-header[aria-label^="${title}"]`),
+    });
+  }
+
+  async reload(): Promise<void> {
+    await this.page.reload();
+    await this.ready();
+  }
+}
+
+export function exactly(text: string): RegExp {
+  return new RegExp(`^\\s*${escaped(text)}\\s*$`);
+}
+
+export function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
