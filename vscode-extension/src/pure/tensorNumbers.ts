@@ -57,8 +57,8 @@ function shortDigits(value: number): string {
     const [mantissa = "", power = ""] = value.toExponential(DIGITS - 1).split("e");
     return `${trimmed(mantissa)}e${power.replace("+", "")}`;
   }
-  if (Number.isInteger(value)) return String(value);
-  return trimmed(value.toPrecision(Math.max(DIGITS, Math.floor(Math.log10(size)) + 1)));
+  if (size >= 10 ** (DIGITS - 1)) return String(Math.round(value));
+  return Number.isInteger(value) ? String(value) : trimmed(value.toPrecision(DIGITS));
 }
 
 function trimmed(digits: string): string {

@@ -1,7 +1,7 @@
 /** What the panel must ask for to show what the user chose. */
 import type { TensorQuery } from "../wire/generated";
 import { type ImageLayout, imageSlice } from "./tensorImage";
-import { type Slice, sliceAxes, sliceText, wholeText } from "./tensorSlice";
+import { type Slice, sliceAxes, sliceText } from "./tensorSlice";
 
 export const VIEWS = ["stats", "histogram", "image", "page"] as const;
 
@@ -13,7 +13,7 @@ export type ViewQuery = Omit<TensorQuery, "expression" | "frame_id" | "view"> & 
 export const TABS = ["heat", "image", "histogram", "values"] as const;
 export type Tab = (typeof TABS)[number];
 
-/** Statistics and histogram: of everything, or of what the slice picker shows. */
+/** Histogram and colours: of everything, or of what the slice picker shows. */
 export const SCOPES = ["tensor", "slice"] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -27,12 +27,11 @@ export interface Place {
 const MOST_CELLS = 512;
 const BINS = 80;
 
-export function statsQuery(slice: Slice | undefined, scope: Scope): ViewQuery {
-  return { view: "stats", ...scoped(slice, scope) };
-}
+/** Statistics are of the whole tensor, always. */
+export const STATS_QUERY: ViewQuery = { view: "stats" };
 
 export function histogramQuery(slice: Slice, scope: Scope): ViewQuery {
-  return { view: "histogram", ...scoped(slice, scope), width: BINS };
+  return { view: "histogram", ...(scope === "slice" ? placed(slice) : {}), width: BINS };
 }
 
 export function heatQuery(slice: Slice, place: Place): ViewQuery {
@@ -59,11 +58,6 @@ export function pageQuery(
 /** One element, exact. */
 export function cellQuery(slice: Slice, row: number, column: number): ViewQuery {
   return pageQuery(slice, { row, column }, { width: 1, height: 1 });
-}
-
-function scoped(slice: Slice | undefined, scope: Scope): Partial<ViewQuery> {
-  if (!slice || slice.shape.length === 0) return {};
-  return { slice: scope === "tensor" ? wholeText(slice.shape) : sliceText(slice) };
 }
 
 function placed(slice: Slice): Partial<ViewQuery> {

@@ -36,11 +36,6 @@ export function sliceText(slice: Slice): string {
   return slice.dims.map((dim, number) => dimText(dim, slice.shape[number] ?? 0)).join(", ");
 }
 
-/** An index that takes the whole tensor. */
-export function wholeText(shape: readonly number[]): string {
-  return shape.map(() => ":").join(", ");
-}
-
 /** The axes for the request: only where the order is not the tensor's own. */
 export function sliceAxes(slice: Slice): number[] | null {
   const { rows, columns } = slice;

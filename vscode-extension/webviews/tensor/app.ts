@@ -1,11 +1,12 @@
 /** The Tensor panel: what is in it? */
 import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
-import { css, html, LitElement, nothing, type TemplateResult } from "lit";
+import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { isSingle, type LaneName, type Outside, Store } from "./store";
 import { TABS, type Tab } from "../../src/pure/tensorQueries";
 import { advice } from "../../src/pure/tensorSituation";
 import { resetZoom, type Slice, zoom } from "../../src/pure/tensorSlice";
-import { base } from "../shared/styles";
+import { appStyles } from "./appStyles";
+import type { TensorView } from "../../src/wire/generated";
 import "./header";
 import "./notice";
 import "./slicePicker";
@@ -19,70 +20,7 @@ import type { PictureEvents } from "./picture";
 const PROGRESS: readonly LaneName[] = ["stats", "heat", "image", "histogram", "values"];
 
 export class TensorApp extends LitElement {
-  static override styles = [
-    base,
-    css`
-      :host {
-        --zt-line: var(
-          --vscode-contrastBorder,
-          var(--vscode-editorWidget-border, var(--vscode-panel-border))
-        );
-        display: flex;
-        flex-direction: column;
-        gap: 12px;
-        position: relative;
-        max-width: 1200px;
-        padding: 14px 18px 18px;
-        background: var(--vscode-editor-background);
-      }
-      .progress {
-        position: fixed;
-        inset: 0 0 auto;
-        height: 2px;
-        z-index: 3;
-      }
-      .kept {
-        display: contents;
-      }
-      .kept.dim zt-stats,
-      .kept.dim .panel {
-        opacity: 0.6;
-      }
-      [role="tablist"] {
-        display: flex;
-        gap: 20px;
-        border-bottom: 1px solid var(--zt-line);
-      }
-      [role="tab"] {
-        all: unset;
-        padding: 6px 0 7px;
-        margin-bottom: -1px;
-        border-bottom: 2px solid transparent;
-        color: var(--vscode-panelTitle-inactiveForeground, var(--vscode-descriptionForeground));
-        cursor: pointer;
-      }
-      [role="tab"]:hover {
-        color: var(--vscode-panelTitle-activeForeground, var(--vscode-foreground));
-      }
-      [role="tab"][aria-selected="true"] {
-        color: var(--vscode-panelTitle-activeForeground, var(--vscode-foreground));
-        border-bottom-color: var(--vscode-panelTitle-activeBorder, var(--vscode-focusBorder));
-      }
-      [role="tab"]:focus-visible {
-        outline: 1px solid var(--vscode-focusBorder);
-        outline-offset: 1px;
-      }
-      .panel {
-        display: flex;
-        flex-direction: column;
-        gap: 10px;
-      }
-      .panel:focus-visible {
-        outline: 1px solid var(--vscode-focusBorder);
-        outline-offset: 4px;
-      }
-    `,
-  ];
+  static override styles = appStyles;
 
   private store: Store | undefined;
 
@@ -93,6 +31,14 @@ export class TensorApp extends LitElement {
     });
     window.addEventListener("message", this.onMessage);
     this.store.start();
+    this.requestUpdate();
+  }
+
+  /** Something of ours went wrong: a sentence is better than half a panel. */
+  fail(error: unknown): void {
+    if (!this.store) return;
+    const what = error instanceof Error ? error.message : String(error);
+    this.store.broken = `Something in this panel went wrong, which is our mistake: ${what}`;
     this.requestUpdate();
   }
 
@@ -133,12 +79,6 @@ export class TensorApp extends LitElement {
     const isDim = store.situation.state !== "stopped" || stats.failure !== undefined;
     return html`${this.problems(store)}
       <div class="kept ${isDim ? "dim" : ""}" @zt-copy=${this.onCopy}>
-        ${stats.shown.stats.size === 1
-          ? nothing
-          : html`<zt-stats .stats=${stats.shown.stats}></zt-stats>`}
-        ${stats.shown.note
-          ? html`<zt-notice tone="info" .text=${stats.shown.note}></zt-notice>`
-          : nothing}
         ${this.content(store)}
       </div>`;
   }
@@ -200,12 +140,17 @@ export class TensorApp extends LitElement {
 
   private content(store: Store): TemplateResult | typeof nothing {
     const { slice } = store.view;
-    if (!slice) return nothing;
-    if (slice.shape.includes(0)) {
-      const text = `This tensor has no elements: its shape is [${slice.shape.join(", ")}].`;
-      return html`<zt-notice tone="empty" icon="circle-slash" .text=${text}></zt-notice>`;
-    }
+    const seen = store.lanes.stats.shown;
+    if (!slice || !seen) return nothing;
+    const why = unseen(seen);
+    if (why) return html`<zt-notice tone="empty" icon="circle-slash" .text=${why}></zt-notice>`;
     if (isSingle(slice.shape)) return html`<zt-scalar .view=${store.lanes.cell.shown}></zt-scalar>`;
+    return html`<zt-stats .stats=${seen.stats}></zt-stats>
+      ${seen.note ? html`<zt-notice tone="info" .text=${seen.note}></zt-notice>` : nothing}
+      ${this.viewer(store)}`;
+  }
+
+  private viewer(store: Store): TemplateResult {
     return html`<div role="tablist" aria-label="View" @keydown=${this.onTabKey}>
         ${this.tabs(store).map((tab) => this.tabButton(store, tab))}
       </div>
@@ -289,6 +234,12 @@ export class TensorApp extends LitElement {
       @zt-button=${click}
     ></zt-notice>`;
   }
+}
+
+/** Why there is nothing to draw, whatever the view. */
+function unseen({ note, stats }: TensorView): string | undefined {
+  if (stats.size === 0) return `This tensor has no elements: its shape is [${stats.shape.join(", ")}].`;
+  return note !== null && stats.nan === null ? note : undefined;
 }
 
 function tabView(store: Store): TemplateResult {

@@ -26,7 +26,7 @@ export const IMAGE_MARGINS: Margins = { left: 56, top: 38, right: 12, bottom: 6 
 
 const LARGEST_CELL = 56;
 /** Cells of this size are square. */
-const READABLE_CELL = 4;
+const READABLE_CELL = 8;
 /** Smaller cells of a long, thin matrix may be this much longer than wide. */
 const MOST_STRETCH = 4;
 

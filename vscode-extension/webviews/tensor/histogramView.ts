@@ -2,13 +2,12 @@
 import "@vscode-elements/elements/dist/vscode-badge/index.js";
 import "@vscode-elements/elements/dist/vscode-checkbox/index.js";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
+import type { TensorView } from "../../src/wire/generated";
 import { field, select } from "../shared/controls";
 import type { Store } from "./store";
 import { note, picker, SCOPE } from "./viewParts";
 import { viewStyles } from "./viewStyles";
 import "./histogram";
-
-const NO_HISTOGRAM = "There are no finite values to count.";
 
 export class HistogramView extends LitElement {
   static override properties = {
@@ -31,12 +30,11 @@ export class HistogramView extends LitElement {
     const { store } = this;
     const shown = store.lanes.histogram.shown;
     const { view } = store;
-    const why = shown?.note ?? (shown && !shown.histogram ? NO_HISTOGRAM : undefined);
     return html`<div class="row tools">
         ${(view.slice?.shape.length ?? 0) > 1
           ? field(
               "Of",
-              select("Statistics and histogram of", view.scope, SCOPE, (scope) => {
+              select("Histogram of", view.scope, SCOPE, (scope) => {
                 store.update({ scope });
               }),
             )
@@ -53,13 +51,18 @@ export class HistogramView extends LitElement {
           : nothing}
       </div>
       ${view.scope === "slice" ? picker(view.slice) : nothing}
-      ${note(why)}
-      <div class="readout ${this.binText ? "" : "faint"}" aria-live="polite">
+      ${note(store, shown)}
+      ${shown && !shown.histogram ? nothing : this.plot(store, shown)}`;
+  }
+
+  private plot(store: Store, shown: TensorView | undefined): TemplateResult {
+    const { view } = store;
+    return html`<div class="readout ${this.binText ? "" : "faint"}" aria-live="polite">
         ${this.binText || "Point at a bar to see its range and count."}
       </div>
       <zt-histogram
         .counts=${shown?.histogram ?? undefined}
-        .stats=${store.lanes.stats.shown?.stats}
+        .stats=${view.scope === "tensor" ? store.lanes.stats.shown?.stats : undefined}
         .log=${view.log}
         @zt-readout=${(event: CustomEvent<string>) => {
           this.binText = event.detail;

@@ -9,6 +9,13 @@ const vscode = acquireVsCodeApi<Saved>();
 
 const app = document.querySelector("zt-tensor");
 if (app instanceof TensorApp) {
+  window.addEventListener("error", (event) => {
+    // Of a resize during a resize, which the next frame settles.
+    if (!event.message.startsWith("ResizeObserver")) app.fail(event.error ?? event.message);
+  });
+  window.addEventListener("unhandledrejection", (event) => {
+    app.fail(event.reason);
+  });
   app.start({
     post(message: ToHost) {
       vscode.postMessage(send(message));

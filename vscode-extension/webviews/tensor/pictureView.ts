@@ -10,7 +10,7 @@ import type { Mark } from "../shared/marks";
 import type { CellPlace } from "./picture";
 import { type Readout, readout } from "./readout";
 import type { Store } from "./store";
-import { axisOf, COLOURS, NORMALISE, note, picker, sliceOf, SPANS } from "./viewParts";
+import { axisOf, COLOURS, NORMALISE, note, picker, problem, sliceOf, SPANS } from "./viewParts";
 import { viewStyles } from "./viewStyles";
 import "./legend";
 import "./line";
@@ -31,6 +31,7 @@ export class PictureView extends LitElement {
   declare revision: number;
   declare private cell: CellPlace | undefined;
   private restTimer: ReturnType<typeof setTimeout> | undefined;
+  private trouble = "";
   private decoded: { readonly image: Image; readonly pixels: Pixels } | undefined;
 
   override render(): TemplateResult {
@@ -48,7 +49,7 @@ export class PictureView extends LitElement {
   private heat(store: Store): TemplateResult {
     const { view } = store;
     const shown = store.lanes.heat.shown;
-    const pixels = shown?.image ? this.decode(shown.image) : undefined;
+    const pixels = this.decode(shown);
     const tools = html`${field(
         "Colours",
         select("Colours", view.colourMap ?? store.settings.colourMap, COLOURS, (colourMap) => {
@@ -64,8 +65,9 @@ export class PictureView extends LitElement {
           )
         : nothing}`;
     const isLine = shown ? shown.axes.length < 2 : view.slice?.rows === null;
+    if (shown && !shown.image) return html`${note(store, shown)}`;
     return html`${this.toolbar(store, pixels, isLine ? nothing : tools)}
-    ${note(shown?.note)}
+    ${this.trouble ? problem(this.trouble) : nothing}
     ${this.readout(store, shown, pixels, null)}
     ${isLine ? this.line(store, shown, pixels) : this.matrix(store, shown, pixels)}`;
   }
@@ -113,7 +115,7 @@ export class PictureView extends LitElement {
   private image(store: Store): TemplateResult {
     const { view, layout } = store;
     const shown = store.lanes.image.shown;
-    const pixels = shown?.image ? this.decode(shown.image) : undefined;
+    const pixels = this.decode(shown);
     const slice = shown && sliceOf(shown);
     const tools = html`${store.layouts.length > 1 && layout
       ? field(
@@ -134,8 +136,9 @@ export class PictureView extends LitElement {
         store.update({ normalise });
       }),
     )}`;
+    if (shown && !shown.image) return html`${note(store, shown)}`;
     return html`${this.toolbar(store, pixels, tools)}
-      ${note(shown?.note)}
+      ${this.trouble ? problem(this.trouble) : nothing}
       ${this.readout(store, shown, pixels, layout?.channels ?? null)}
       <zt-picture
         mode="image"
@@ -189,7 +192,8 @@ export class PictureView extends LitElement {
         <span class="faint">${about.index}</span><span>${about.value}</span>
       </div>`;
     }
-    return html`<div class="readout faint" aria-live="polite">${hint(pixels)}</div>`;
+    const remark = shown?.note ? `${shown.note} ` : "";
+    return html`<div class="readout faint" aria-live="polite">${remark}${hint(pixels)}</div>`;
   }
 
   private about(
@@ -209,9 +213,19 @@ export class PictureView extends LitElement {
     return readout({ ...slice, channels }, pixels, cell, known);
   }
 
-  private decode(image: Image): Pixels {
-    if (this.decoded?.image !== image) this.decoded = { image, pixels: decodeImage(image) };
-    return this.decoded.pixels;
+  /** The picture of an answer, unpacked once; what cannot be unpacked is said in its place. */
+  private decode(shown: TensorView | undefined): Pixels | undefined {
+    const image = shown?.image;
+    if (!image) return undefined;
+    if (this.decoded?.image === image) return this.decoded.pixels;
+    try {
+      this.trouble = "";
+      this.decoded = { image, pixels: decodeImage(image) };
+      return this.decoded.pixels;
+    } catch (error) {
+      this.trouble = error instanceof Error ? error.message : String(error);
+      return undefined;
+    }
   }
 
   private onPlace(event: CustomEvent<Place>): void {
@@ -240,10 +254,9 @@ function shownMarks(store: Store): Mark[] {
 function hint(pixels: Pixels | undefined): string {
   if (!pixels) return "";
   const { rowStep, columnStep, height } = pixels;
-  const sampled = pixels.sampled ? ", of a sample" : "";
   const block = height > 1 ? `${rowStep} × ${columnStep}` : String(columnStep);
   const scale =
-    rowStep * columnStep > 1 ? `A ${height > 1 ? "cell" : "point"} is the mean of ${block} elements${sampled}. ` : "";
+    rowStep * columnStep > 1 ? `A ${height > 1 ? "cell" : "point"} is the mean of ${block} elements. ` : "";
   return `${scale}Drag over a part, or double-click, to zoom in.`;
 }
 

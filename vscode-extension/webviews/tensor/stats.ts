@@ -131,10 +131,14 @@ export class StatsStrip extends LitElement {
   }
 }
 
+/** Those that are of magnitudes anyway. */
+const LABELS: Readonly<Record<string, string>> = { absmax: "absmax", norm: "norm" };
+
 /** What is worth a figure of its own for this type of numbers. */
 export function figures(stats: Stats): Figure[] {
+  const of = stats.dtype.startsWith("complex") ? " |x|" : "";
   const numbers = (["min", "max", "mean", "std", "absmax", "norm"] as const).map((name) =>
-    figure(name, short(stats[name]), exact(stats[name])),
+    figure(LABELS[name] ?? name + of, short(stats[name]), exact(stats[name])),
   );
   const counts = [
     counted("NaN", stats.nan, stats),

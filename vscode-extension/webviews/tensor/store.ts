@@ -14,12 +14,13 @@ import {
   imageQuery,
   pageQuery,
   type Place,
-  statsQuery,
+  STATS_QUERY,
   type Tab,
   type ViewQuery,
 } from "../../src/pure/tensorQueries";
 import type { Situation } from "../../src/pure/tensorSituation";
-import { fitSlice, initialSlice, type Slice } from "../../src/pure/tensorSlice";
+import { fitSlice, initialSlice, parseSlice, type Slice } from "../../src/pure/tensorSlice";
+import type { TensorView } from "../../src/wire/generated";
 import { Lane, type LaneHost } from "../shared/lane";
 import { fromSaved, INITIAL, type Saved, savedSlice, toSaved, type ViewState } from "./viewState";
 
@@ -84,7 +85,7 @@ export class Store {
   }
 
   get shape(): readonly number[] | undefined {
-    return this.lanes.stats.shown?.stats.shape;
+    return this.lanes.stats.shown && shapeOf(this.lanes.stats.shown);
   }
 
   get layouts(): readonly ImageLayout[] {
@@ -180,9 +181,9 @@ export class Store {
     this.ask();
   }
 
-  private answered(id: number, body: Parameters<Lane["answer"]>[1]): void {
+  private answered(id: number, body: TensorView): void {
     for (const lane of Object.values(this.lanes)) lane.answer(id, body);
-    const { shape } = body.stats;
+    const shape = shapeOf(body);
     const { slice } = this.view;
     if (!slice || !isSame(slice.shape, shape)) {
       this.view = { ...this.view, slice: this.sliceFor(shape, slice) };
@@ -204,7 +205,7 @@ export class Store {
   /** What is in sight, and so is asked for. */
   private wanted(): Partial<Record<LaneName, ViewQuery>> {
     const { slice, scope } = this.view;
-    const stats = statsQuery(slice, scope);
+    const stats = STATS_QUERY;
     if (!slice || slice.shape.includes(0)) return { stats };
     if (isSingle(slice.shape)) return { stats, cell: cellQuery(slice, 0, 0) };
     const cell = this.cell && cellQuery(slice, this.cell.row, this.cell.column);
@@ -237,6 +238,16 @@ export class Store {
   private save(): void {
     this.outside.save(toSaved(this.situation.expression, this.view, this.scroll));
   }
+}
+
+/**
+ * The shape that is sliced. Of some kinds of tensors (sparse ones) only what they store can be
+ * shown, and only its size on the two axes is known.
+ */
+export function shapeOf(view: TensorView): readonly number[] {
+  const { shape } = view.stats;
+  if (parseSlice(shape, view.slice, view.axes)) return shape;
+  return view.axes.length > 1 ? [view.rows, view.columns] : [view.columns];
 }
 
 /** A tensor of one element, of any rank. */

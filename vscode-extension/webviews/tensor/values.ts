@@ -40,7 +40,14 @@ export class Values extends LitElement {
   }
 
   override render(): TemplateResult {
-    return html`<div
+    return html`<div class="row">
+        ${this.page ? this.pagers(this.page) : nothing}
+        <span class="grow"></span>
+        ${iconButton("copy", "Copy the selection, or the page, as a table", () => {
+          this.copy();
+        })}
+      </div>
+      <div
         class="scroll"
         @pointerup=${() => {
           this.dragging = false;
@@ -48,13 +55,6 @@ export class Values extends LitElement {
         @wheel=${this.onWheel}
       >
         ${this.page ? this.table(this.page) : nothing}
-      </div>
-      <div class="row">
-        ${this.page ? this.pagers(this.page) : nothing}
-        <span class="grow"></span>
-        ${iconButton("copy", "Copy the selection, or the page, as a table", () => {
-          this.copy();
-        })}
       </div>`;
   }
 

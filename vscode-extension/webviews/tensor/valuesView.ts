@@ -19,7 +19,8 @@ export class ValuesView extends LitElement {
     const { store } = this;
     const shown = store.lanes.values.shown;
     const slice = shown && sliceOf(shown);
-    return html`${picker(store.view.slice)} ${note(shown?.note)}
+    if (shown && !shown.page) return html`${note(store, shown)}`;
+    return html`${picker(store.view.slice)} ${note(store, shown)}
       <zt-values
         .page=${shown?.page ?? undefined}
         .rows=${slice && extent(slice, "rows")}

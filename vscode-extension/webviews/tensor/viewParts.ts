@@ -7,6 +7,7 @@ import { extent, isZoomed, parseSlice, type Slice } from "../../src/pure/tensorS
 import type { TensorView } from "../../src/wire/generated";
 import type { Choice } from "../shared/controls";
 import type { Axis } from "./drawHeat";
+import { shapeOf, type Store } from "./store";
 import "./notice";
 import "./slicePicker";
 
@@ -37,13 +38,20 @@ export function picker(slice: Slice | undefined): TemplateResult | typeof nothin
   return html`<zt-slice-picker .slice_=${slice}></zt-slice-picker>`;
 }
 
-export function note(text: string | null | undefined): TemplateResult | typeof nothing {
-  return text ? html`<zt-notice tone="info" .text=${text}></zt-notice>` : nothing;
+/** What an answer says about itself, unless it stands above the tabs already. */
+export function note(store: Store, shown: TensorView | undefined): TemplateResult | typeof nothing {
+  const text = shown?.note;
+  if (!text || text === store.lanes.stats.shown?.note) return nothing;
+  return html`<zt-notice tone="info" .text=${text}></zt-notice>`;
+}
+
+export function problem(text: string): TemplateResult {
+  return html`<zt-notice tone="error" .text=${text}></zt-notice>`;
 }
 
 /** The slice that an answer shows, which may be older than the one that is chosen. */
 export function sliceOf(view: TensorView): Slice | undefined {
-  return parseSlice(view.stats.shape, view.slice, view.axes);
+  return parseSlice(shapeOf(view), view.slice, view.axes);
 }
 
 export function axisOf(slice: Slice, axis: "rows" | "columns"): Axis | undefined {
