@@ -15,7 +15,7 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Callable, Deque, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Optional, Tuple
 
 from zentracer.wire import codec
 from zentracer.wire.codec import ANSWER, ERROR, EVENT, REQUEST, FrameReader, WireError
@@ -26,6 +26,8 @@ CONNECT_DELAYS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Seconds before each attempt to connect; afterwards the program runs without a link."""
 FLUSH_SECONDS = 0.5
 """How long the end of the process may wait for the last messages to leave."""
+LATEST_SECONDS = 0.1
+"""Least time between two events of which only the newest counts."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Link:
         self._address = address
         self._handlers = handlers
         self._queue: Deque[Tuple[int, int, str, Any]] = deque()
+        self._latest: Dict[str, Any] = {}
+        """Events of which only the newest counts, not sent yet: name -> body."""
+        self._late = False
+        """Whether the writer knows that there are some."""
+        self._latest_due = 0.0
         self._wake = threading.Event()
         self._writing = False
         self._closed = False
@@ -64,13 +71,26 @@ class Link:
         """Queue an event; returns False when it was dropped."""
         return self._send(EVENT, 0, name, body)
 
+    def send_latest(self, name: str, body: Any) -> None:
+        """Queue an event of which only the newest counts.
+
+        The writer sends it within ``LATEST_SECONDS``, also while the program stands: what the user
+        sees is never stale, and a program that calls this a thousand times a second is not slowed.
+        """
+        self._latest[name] = body
+        if not self._late:
+            self._late = True
+            self._wake.set()
+
     def flush(self, timeout: float = FLUSH_SECONDS) -> None:
         """Wait until everything queued has left, at most ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
+        self._latest_due = 0.0
+        self._wake.set()
         while (
             self._socket is not None
             and not self._closed
-            and (self._queue or self._writing)
+            and (self._queue or self._latest or self._writing)
             and time.monotonic() < deadline
         ):
             time.sleep(0.005)
@@ -159,7 +179,8 @@ class Link:
         sock = self._socket
         assert sock is not None
         while not self._closed:
-            self._wake.wait()
+            due = self._latest_due - time.monotonic() if self._latest else None
+            self._wake.wait(due)
             self._wake.clear()
             try:
                 self._write_queued(sock)
@@ -168,6 +189,7 @@ class Link:
 
     def _write_queued(self, sock: socket.socket) -> None:
         self._writing = True
+        self._queue_latest()
         while self._queue:
             kind, id, name, body = self._queue.popleft()
             try:
@@ -176,6 +198,15 @@ class Link:
                 frame = codec.encode_frame(EVENT, 0, "notice", {"message": str(error)})
             sock.sendall(frame)
         self._writing = False
+
+    def _queue_latest(self) -> None:
+        now = time.monotonic()
+        if not self._latest or now < self._latest_due:
+            return
+        self._late = False  # first: what comes from here on wakes the writer again
+        while self._latest:
+            self._queue.append((EVENT, 0, *self._latest.popitem()))
+        self._latest_due = now + LATEST_SECONDS
 
 
 def _our_fault(error: Exception) -> str:

@@ -21,6 +21,7 @@ from zentracer.control.condition import ConditionError, compile_condition
 from zentracer.control.pydevd import channel
 from zentracer.frameworks.base import ArmedFilter, Framework
 from zentracer.link import Handlers, Link
+from zentracer.process_name import forked_name, process_name
 from zentracer.wire import PROTOCOL_VERSION
 from zentracer.wire.codec import WireError, decode
 from zentracer.wire.filters import FILTERS
@@ -29,9 +30,13 @@ from zentracer.wire.messages import (
     BreakpointStatus,
     BreakpointStatuses,
     ExceptionFilter,
+    FrameworkLoaded,
     Hello,
+    Modules,
+    ModulesQuery,
     Notice,
     SetExceptionFilters,
+    Step,
 )
 
 FRAMEWORKS = {"torch": "zentracer.frameworks.pytorch"}
@@ -46,12 +51,14 @@ class Runtime:
         """The launch configuration's ``zentracer`` object."""
         self.rank = _rank()
         """Global rank of a distributed run, None outside one."""
+        self._name = process_name()
         self._token = ""
         self._link: Optional[Link] = None
         self._lock = threading.RLock()
         self._armed: Tuple[ArmedFilter, ...] = ()
         self._precise = bool(options.get("precise", False))
         self._frameworks: List[Framework] = []
+        self._loaded: List[FrameworkLoaded] = []
         self._told: Set[Tuple[str, Optional[int]]] = set()
 
     # What frameworks use
@@ -74,6 +81,11 @@ class Runtime:
         if (self._link is None or not self._link.send_event("notice", body)) and sys.stderr:
             sys.stderr.write(f"ZenTracer: {message}\n")
 
+    def stepped(self, step: Step) -> None:
+        """Tell the user that a step is complete."""
+        if self._link is not None:
+            self._link.send_latest("step", step)
+
     # Life
 
     def watch_imports(self) -> None:
@@ -87,9 +99,13 @@ class Runtime:
         if self._link is not None:
             self._link.close()
         self._token = token
-        self._link = Link(address, Handlers(self._hello, self._request, self._link_lost))
-        self._link.open()
-        return self._link
+        link = Link(address, Handlers(self._hello, self._request, self._link_lost))
+        with self._lock:
+            self._link = link
+            for loaded in self._loaded:
+                link.send_event("framework", loaded)
+        link.open()
+        return link
 
     def flush(self) -> None:
         """Let the last messages leave at the end of the process."""
@@ -100,6 +116,7 @@ class Runtime:
         """Be the runtime of a forked child: locks and threads of the parent are gone."""
         self._lock = threading.RLock()
         self.rank = _rank()
+        self._name = forked_name() or self._name
         if self._link is not None:
             self._link.abandon()
             self._link = None
@@ -117,12 +134,15 @@ class Runtime:
             python=sys.version.split()[0],
             rank=self.rank,
             parent_pid=os.getppid(),
+            name=self._name,
         )
 
     def _request(self, name: str, arguments: Any) -> Any:
-        if name != "set_exception_filters":
-            raise WireError(f"This runtime ({__version__}) does not know the request {name}.")
-        return self.set_filters(decode(SetExceptionFilters, arguments, name))
+        if name == "set_exception_filters":
+            return self.set_filters(decode(SetExceptionFilters, arguments, name))
+        if name == "modules":
+            return self.modules(decode(ModulesQuery, arguments, name))
+        raise WireError(f"This runtime ({__version__}) does not know the request {name}.")
 
     def _link_lost(self) -> None:
         """Nobody could resume a stop any more: watch for nothing, and let the program run."""
@@ -147,6 +167,16 @@ class Runtime:
             self._arm_all()
         return BreakpointStatuses(breakpoints=tuple(statuses))
 
+    # Modules
+
+    def modules(self, query: ModulesQuery) -> Modules:
+        """Name the modules of the live models."""
+        framework = next(iter(self._frameworks), None)
+        if framework is not None:
+            return framework.modules(query)
+        note = _STEPPED_ASIDE if self._loaded else _NO_FRAMEWORK
+        return Modules(modules=(), matching=0, total=0, note=note)
+
     def _arm_all(self) -> None:
         for framework in list(self._frameworks):
             self._arm(framework)
@@ -164,8 +194,12 @@ class Runtime:
         except Exception as error:
             self.notice(_our_fault(f"watching {name}", error))
             return
+        loaded = FrameworkLoaded(name=name, version=_version_of(sys.modules[name]))
         with self._lock:
             self._frameworks.append(framework)
+            self._loaded.append(loaded)
+            if self._link is not None:
+                self._link.send_event("framework", loaded)
             if self._armed:
                 self._arm(framework)
 
@@ -184,6 +218,8 @@ def _arm_one(wanted: ExceptionFilter, armed: List[ArmedFilter]) -> Optional[str]
     return None
 
 
+_NO_FRAMEWORK = "PyTorch has not been imported in this process yet."
+_STEPPED_ASIDE = "ZenTracer has stepped aside in this process; see the debug console."
 _KNOWN: Dict[str, Any] = {known.id: known for known in FILTERS}
 
 
@@ -191,6 +227,10 @@ def _rank() -> Optional[int]:
     """Rank by the environment that torchrun and its kin set."""
     text = os.environ.get("RANK", "")
     return int(text) if text.isdigit() else None
+
+
+def _version_of(module: Any) -> str:
+    return str(vars(module).get("__version__", ""))
 
 
 def _our_fault(doing: str, error: Exception) -> str:

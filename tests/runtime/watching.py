@@ -8,7 +8,7 @@ from typing import Any, Iterator, Mapping
 
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch import PyTorch
-from zentracer.wire.messages import BreakpointHit
+from zentracer.wire.messages import BreakpointHit, Step
 
 
 class Host:
@@ -21,6 +21,7 @@ class Host:
         self.hits: list[BreakpointHit] = []
         self.frames: list[tuple[str, int]] = []
         self.notices: list[str] = []
+        self.steps: list[Step] = []
 
     def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None) -> None:
         self.hits.append(hit)
@@ -28,6 +29,9 @@ class Host:
 
     def notice(self, message: str, breakpoint_id: int | None = None) -> None:
         self.notices.append(message)
+
+    def stepped(self, step: Step) -> None:
+        self.steps.append(step)
 
 
 @contextmanager

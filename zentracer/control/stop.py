@@ -13,6 +13,8 @@ from zentracer.wire.messages import BreakpointHit
 
 is_debugger_busy = guard.is_busy
 """Whether the calling thread works for the debugger: hooks should then let everything pass."""
+stops_so_far = suspend.stops_so_far
+"""How often the program has been stopped, for whatever reason; time between is not all its own."""
 own_work = guard.own_work
 trace_switch = guard.trace_switch
 """Context of a hook's own analysis, so that no step wanders into the library code it calls."""

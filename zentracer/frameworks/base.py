@@ -10,7 +10,7 @@ import types
 from dataclasses import dataclass
 from typing import Any, Mapping, Protocol
 
-from zentracer.wire.messages import BreakpointHit
+from zentracer.wire.messages import BreakpointHit, Modules, ModulesQuery, Step
 
 
 class Condition(Protocol):
@@ -47,6 +47,9 @@ class Host(Protocol):
     def notice(self, message: str, breakpoint_id: int | None = None) -> None:
         """Tell the user, once, that something of ours stepped aside."""
 
+    def stepped(self, step: Step) -> None:
+        """Tell the user that a step is complete; of several within 0.1 s the last one is shown."""
+
 
 class Framework(abc.ABC):
     """One framework. All methods are final in their meaning: nothing armed, nothing paid."""
@@ -60,3 +63,7 @@ class Framework(abc.ABC):
     @abc.abstractmethod
     def disarm(self) -> None:
         """Remove every hook."""
+
+    @abc.abstractmethod
+    def modules(self, query: ModulesQuery) -> Modules:
+        """Name the modules of the live models, on any thread and while the program runs."""

@@ -62,6 +62,13 @@ def hold(
             guard.resume_monitoring()
 
 
+def stops_so_far() -> int:
+    """Return a number that changes whenever a thread is stopped, by a breakpoint or otherwise."""
+    debugger = channel.attached_debugger()
+    count = getattr(debugger, "_threads_suspended_single_notification", None)
+    return getattr(count, "_suspend_time_request", 0)
+
+
 def _wait(
     debugger: Any,
     thread: Any,

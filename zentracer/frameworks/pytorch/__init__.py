@@ -17,9 +17,10 @@ from zentracer.frameworks.pytorch.compiled_lines import CompiledLines
 from zentracer.frameworks.pytorch.frames import forget_known_code
 from zentracer.frameworks.pytorch.hooks import Hooks
 from zentracer.frameworks.pytorch.main_thread import on_main_thread
+from zentracer.frameworks.pytorch.module_list import ModuleList
 from zentracer.frameworks.pytorch.watch import Watch
 from zentracer.wire.filters import NONFINITE
-from zentracer.wire.messages import Location
+from zentracer.wire.messages import Location, Modules, ModulesQuery
 
 
 def create(host: Host) -> Framework:
@@ -39,6 +40,7 @@ class PyTorch(Framework):
         self._host = host
         self._watch: Watch | None = None
         self._hooks: Hooks | None = None
+        self._modules = ModuleList()
         self._lock = threading.RLock()
 
     def arm(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
@@ -61,6 +63,10 @@ class PyTorch(Framework):
         """Remove every hook."""
         with self._lock:
             self._disarm()
+
+    def modules(self, query: ModulesQuery) -> Modules:
+        """Name the modules of the live models, on any thread and while the program runs."""
+        return self._modules.answer(query)
 
     def forward_of(self, frame: types.FrameType) -> Location | None:
         """Return the forward line of the autograd node whose Python backward runs in ``frame``."""

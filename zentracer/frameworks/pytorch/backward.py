@@ -291,8 +291,9 @@ class Run:
 
 
 def run_backward(
-    watch: Watch, engine: Any, roots: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+    watch: Watch, engine: Any, roots: tuple[Any, ...], args: tuple[Any, ...],
+    kwargs: dict[str, Any], kind: type[Run] = Run,
+) -> Any:  # fmt: skip
     """Call the engine with the watcher on this thread's stack and hooks on the graph."""
     if not watch.filters:
         watch.remove_retired()
@@ -303,8 +304,10 @@ def run_backward(
     watch.local.in_backward = depth + 1
     watch.backward_depth += 1
     run: Run | None = None
+    if depth == 0 and watch.backward_depth == 1 and kwargs.get("accumulate_grad"):
+        watch.steps.backward_starts(roots)
     try:
-        run = _prepare(watch, roots, args[3] if len(args) > 3 else None)
+        run = _prepare(watch, roots, args[3] if len(args) > 3 else None, kind)
         before = sequence_number()
         result = engine.run_backward(roots, *args, **kwargs)
         if sequence_number() != before:  # create_graph
@@ -325,7 +328,7 @@ def run_backward(
     return result
 
 
-def _prepare(watch: Watch, roots: tuple[Any, ...], inputs: Any) -> Run | None:
+def _prepare(watch: Watch, roots: tuple[Any, ...], inputs: Any, kind: type[Run]) -> Run | None:
     watch.wake()
     try:
         frame = user_frame(sys._getframe(1))
@@ -335,7 +338,7 @@ def _prepare(watch: Watch, roots: tuple[Any, ...], inputs: Any) -> Run | None:
             watch.stop(finding, frame)
         with unseen():
             # With ``inputs``, gradients may end where no leaf shows them.
-            return Run(watch, roots, watch.precise or bool(inputs))
+            return kind(watch, roots, watch.precise or bool(inputs))
     except Exception as error:  # ours to report; backward goes on unwatched
         watch.host.notice(f"ZenTracer could not watch this backward pass: {brief(error)}")
         return None

@@ -21,6 +21,7 @@ from zentracer.frameworks.pytorch.unseen import is_intercepted, is_tracing
 if TYPE_CHECKING:
     import types
 
+    from zentracer.frameworks.pytorch.steps import Loss
     from zentracer.frameworks.pytorch.watch import Watch
 
 _LIMIT = 20_000
@@ -37,6 +38,8 @@ class Deferred:
         self._watch = watch
         self._pending: list[tuple[Tensor, Tensor, Site, str, weakref.ref[Tensor]]] = []
         """One entry a check, appended in one piece: several threads may add."""
+        self.loss: Loss | None = None
+        """A loss that is read together with the checks."""
         self.dropped = 0
 
     def add(
@@ -60,12 +63,18 @@ class Deferred:
         except Exception:  # out of memory, or an input of the user's that raises
             self.dropped += 1
 
+    @property
+    def has_checks(self) -> bool:
+        """Whether reading them will wait for a device."""
+        return bool(self._pending)
+
     def flush(self, frame: types.FrameType | None) -> None:
         """Read all pending checks, in one transfer a device, and stop for the first bad one."""
         pending, self._pending = self._pending, []
+        loss, self.loss = self.loss, None
         if not pending or frame is None or self._watch.polluted:
             return
-        index = _first_made([check[0] for check in pending], [check[1] for check in pending])
+        index = _first_made([check[0] for check in pending], [check[1] for check in pending], loss)
         if index is None:
             return
         total, _, site, phase, reference = pending[index]
@@ -100,12 +109,20 @@ def _total(x: Tensor) -> Tensor:
     return x.abs().sum().float() if x.is_complex() else x.sum(dtype=torch.float32)
 
 
-def _first_made(results: list[Tensor], inputs: list[Tensor]) -> int | None:
-    """Return the index of the first operation that made NaN or Inf out of something better."""
+def _first_made(results: list[Tensor], inputs: list[Tensor], loss: Loss | None) -> int | None:
+    """Return the index of the first operation that made NaN or Inf out of something better.
+
+    The value of ``loss``, if it is on one of their devices, comes with them.
+    """
     found: list[int] = []
     for device in {x.device for x in results}:
         indices = [i for i, x in enumerate(results) if x.device == device]
-        rows = torch.stack([torch.stack([results[i], inputs[i]]) for i in indices]).cpu().tolist()
+        pairs = [(results[i], inputs[i]) for i in indices]
+        if loss is not None and loss.copy is not None and loss.copy.device == device:
+            pairs.append((loss.copy, loss.copy))
+        rows = torch.stack([torch.stack(pair) for pair in pairs]).cpu().tolist()
+        if loss is not None and len(rows) > len(indices):
+            loss.value = rows.pop()[0]
         for index, (out, before) in zip(indices, rows):
             made_nan = out != out and before == before
             made_inf = out - out != 0 and before - before == 0

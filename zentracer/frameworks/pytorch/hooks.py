@@ -24,6 +24,7 @@ from zentracer.frameworks.pytorch.compiled import (
     when_dynamo_is_there,
 )
 from zentracer.frameworks.pytorch.mode import only_watchers
+from zentracer.frameworks.pytorch.timed import timed_backward
 from zentracer.frameworks.pytorch.update import Updates
 
 if TYPE_CHECKING:
@@ -110,7 +111,10 @@ class Hooks:
             @functools.wraps(original)
             def scale(scaler: Any, outputs: Any) -> Any:
                 watch.scaler = weakref.ref(scaler) if scaler.is_enabled() else None
-                return original(scaler, outputs)
+                result = original(scaler, outputs)
+                if watch.scaler is not None and watch.filters:
+                    watch.steps.scaled(outputs, result)
+                return result
 
             return scale
 
@@ -160,7 +164,8 @@ class _Engine:
 
     def run_backward(self, roots: Any, *args: Any, **kwargs: Any) -> Any:
         """Run backward, watched."""
-        return run_backward(self._watch, self._engine, roots, args, kwargs)
+        run = run_backward if self._watch.meter is None else timed_backward
+        return run(self._watch, self._engine, roots, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)

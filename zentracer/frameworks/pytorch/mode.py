@@ -78,7 +78,7 @@ class Watcher(TorchFunctionMode):
             self._note_unseen(before, plan, _get_frame(1))
         was_bad = False
         if kind == CHECK and plan.in_place and args and not self._passes_over(plan, args[0]):
-            was_bad = self.suspicious(args[0]) and _is_bad(args[0])
+            was_bad = self.suspicious(args[0]) and is_bad_tensor(args[0])
             before = sequence_number()
         out = func(*args, **kwargs)
         trace = untrace()
@@ -207,7 +207,8 @@ class Watcher(TorchFunctionMode):
             self.trail.note(start, before, Site(user.f_code, user.f_lasti, name))
 
 
-def _is_bad(x: Any) -> bool:
+def is_bad_tensor(x: Any) -> bool:
+    """Return whether ``x`` holds NaN or Inf; True where that cannot be told."""
     try:
         with unseen():
             return is_bad(x)

@@ -48,7 +48,7 @@ def qualified_name(module: nn.Module, root: nn.Module) -> str:
     """Return the name of ``module`` below ``root``; the class name for the root itself."""
     for name, candidate in root.named_modules():
         if candidate is module:
-            return _stripped(name) or type(module).__name__
+            return stripped(name) or type(module).__name__
     return type(module).__name__
 
 
@@ -67,7 +67,7 @@ def owner_of(tensor: Tensor, roots: list[nn.Module]) -> Owner | None:
             for table in (module._parameters, module._buffers):
                 for attribute, candidate in table.items():
                     if candidate is tensor:
-                        return Owner(_stripped(name), module, attribute)
+                        return Owner(stripped(name), module, attribute)
     return None
 
 
@@ -78,7 +78,7 @@ def modules_running(code: types.CodeType, roots: list[nn.Module]) -> list[tuple[
         for name, module in root.named_modules():
             method = getattr(type(module), code.co_name, None)
             if getattr(method, "__code__", None) is code:
-                found.append((_stripped(name) or type(module).__name__, module))
+                found.append((stripped(name) or type(module).__name__, module))
     return found
 
 
@@ -88,7 +88,7 @@ def _children(module: nn.Module) -> Iterator[nn.Module]:
             yield child
 
 
-def _stripped(name: str) -> str:
+def stripped(name: str) -> str:
     """Drop the prefixes of torch.compile and DistributedDataParallel."""
     for prefix in _WRAPPERS:
         name = name.removeprefix(prefix) if hasattr(name, "removeprefix") else name

@@ -17,6 +17,7 @@ from zentracer.control.pydevd.usercode import is_user_code
 from zentracer.control.source import place_of
 from zentracer.frameworks.pytorch.finite import counts, looks_finite, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.meter import clock
 from zentracer.frameworks.pytorch.modules import owner_of, root_modules
 from zentracer.frameworks.pytorch.report import Finding, brief
 from zentracer.frameworks.pytorch.scene import Scene
@@ -41,18 +42,25 @@ class Updates:
         if not watch.filters:
             watch.remove_retired()
             return
+        start, meter = clock(), watch.meter
+        frame = sys._getframe(1)
+        watch.steps.update_starts(frame)
+        if meter is not None and watch.deferred.has_checks:
+            meter.usable = False
         try:
-            watch.deferred.flush(user_frame(sys._getframe(1)))
+            watch.deferred.flush(user_frame(frame))
         except Exception as error:  # ours to report, never the training's to die from
             watch.host.notice(f"ZenTracer could not read its checks: {brief(error)}")
         watcher = getattr(watch.local, "watcher", None)
         closure = any(map(callable, (*args[1:], *kwargs.values())))
         if watcher is not None and not closure:
             watch.rest(watcher, not _is_users(optimizer))
+        if meter is not None:
+            meter.add(clock() - start)
 
     def after(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Check the parameters; stop if the step made one of them non-finite."""
-        watch = self._watch
+        watch, start = self._watch, clock()
         watch.wake()
         if not watch.filters:
             return
@@ -67,7 +75,12 @@ class Updates:
         if finding is not None and frame is not None:
             watch.stop(finding, frame)
         self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
-        watch.step = max(self._steps.values())
+        before, watch.step = watch.step, max(self._steps.values())
+        watch.steps.completed(watch.step)
+        if watch.meter is not None:
+            watch.meter.add(clock() - start)
+        if watch.step != before:
+            watch.steps.overhead.boundary()
 
     def _look(self, optimizer: Any, frame: types.FrameType) -> Finding | None:
         watch = self._watch

@@ -25,11 +25,13 @@ from zentracer.frameworks.pytorch.finite import counts, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.judge import Verdict, judge
 from zentracer.frameworks.pytorch.main_thread import on_main_thread, soon_on_main_thread
+from zentracer.frameworks.pytorch.meter import Meter
 from zentracer.frameworks.pytorch.mode import Watcher, install, installed, remove_retired, uninstall
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.plans import Plan
 from zentracer.frameworks.pytorch.report import Finding, brief, hit_of
 from zentracer.frameworks.pytorch.scene import Scene
+from zentracer.frameworks.pytorch.steps import Steps
 from zentracer.frameworks.pytorch.suggest import suggestions_for
 from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site, Trail
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
@@ -62,6 +64,9 @@ class Watch:
         self.main: Watcher | None = None
         self.marked = False
         """Whether nodes were made on other threads, and carry their site themselves."""
+        self.steps = Steps(self)
+        self.meter: Meter | None = None
+        """Of the step that is being timed, if one is."""
         self._removal_asked = False
         self._when_gone: Callable[[], None] = lambda: None
         self.suspects: set[Site] = set()
@@ -173,6 +178,7 @@ class Watch:
         an optimiser, the next backward pass or their end.
         """
         self.filters = ()
+        self.steps.overhead.forget()
         self._when_gone = when_gone
         alive = {thread.ident for thread in threading.enumerate()}
         for ident in self.watchers.keys() - alive:
