@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { OTHER_VERSION } from "../../../src/pure/panelMessages";
 import { GIVE_UP_MS, SLOW_MS } from "../../../webviews/shared/lane";
+import type { ViewQuery } from "../../../src/pure/tensorQueries";
+import type { TensorView } from "../../../src/wire/generated";
 import { Panel, STOPPED } from "./panel";
 import { recorded } from "./recorded";
 
-const LOGITS = {
+const LOGITS: Record<ViewQuery["view"], TensorView> = {
   stats: recorded("logits.stats"),
   image: recorded("logits.image"),
   page: recorded("logits.page"),
@@ -16,14 +18,14 @@ function logits(): Panel {
 }
 
 function figures(panel: Panel): Record<string, string> {
-  const cells = panel.all<HTMLElement>("zt-stats dl > div");
+  const cells = panel.all("zt-stats dl > div");
   return Object.fromEntries(
     cells.map((cell) => [cell.dataset["name"], cell.querySelector("dd")?.textContent.trim() ?? ""]),
   );
 }
 
 async function open(panel: Panel, tab: string): Promise<void> {
-  panel.find<HTMLElement>(`#tab-${tab}`).click();
+  panel.find(`#tab-${tab}`).click();
   await panel.settle();
 }
 
@@ -57,7 +59,7 @@ describe("a tensor", () => {
     const nan = panel.find('[data-name="NaN"]');
     expect(nan.className).toBe("bad");
     expect(nan.querySelector("vscode-icon")?.getAttribute("name")).toBe("error");
-    const mean = panel.find<HTMLElement>('[data-name="mean"]');
+    const mean = panel.find('[data-name="mean"]');
     expect(mean.title).toContain(String(LOGITS.stats.stats.mean));
     mean.click();
     expect(panel.sent.at(-1)).toEqual({ type: "copy", text: String(LOGITS.stats.stats.mean) });
@@ -89,7 +91,7 @@ describe("a tensor", () => {
     );
     expect(rows[0]).toEqual(["0", "0.0", "1.5", "nan", "-2.25"]);
     expect(panel.all("td.odd").map((cell) => cell.textContent.trim())).toEqual(["nan", "inf", "-inf"]);
-    panel.find<HTMLElement>('[label^="Copy the selection"]').click();
+    panel.find('[label^="Copy the selection"]').click();
     expect(panel.sent.at(-1)).toEqual({
       type: "copy",
       text: LOGITS.page.page!.cells.map((row) => row.join("\t")).join("\n") + "\n",
@@ -110,7 +112,7 @@ describe("a tensor", () => {
   test("that cannot be drawn here says so in its place", async () => {
     const panel = logits();
     await panel.situate();
-    const picture = panel.find<HTMLElement>("zt-picture");
+    const picture = panel.find("zt-picture");
     Object.defineProperties(picture, { clientWidth: { value: 300 }, clientHeight: { value: 200 } });
     (picture as unknown as { resize(): void }).resize();
     await vi.waitFor(() => {
@@ -155,7 +157,7 @@ describe("kinds of tensors", () => {
     const panel = new Panel((query) => (query.view === "stats" ? recorded("deep.stats") : undefined), "deep");
     await panel.situate({ expression: "deep" });
     expect(panel.all("zt-slice-picker .dim")).toHaveLength(8);
-    const slider = panel.find<HTMLInputElement>('[data-dim="3"] input[type="number"]');
+    const slider = panel.find('[data-dim="3"] input[type="number"]') as HTMLInputElement;
     slider.value = "2";
     slider.dispatchEvent(new Event("change"));
     await vi.waitFor(() => {
@@ -206,7 +208,7 @@ describe("a program that goes on", () => {
     expect(figures(panel)["max"]).toBe("3");
     expect(panel.find(".kept").className).toContain("dim");
     gone = false;
-    panel.find<HTMLElement>("zt-notice vscode-button").click();
+    panel.find("zt-notice vscode-button").click();
     await panel.settle();
     expect(panel.text).not.toContain("There is no 'logits' here.");
     expect(panel.find(".kept").className).not.toContain("dim");
@@ -242,7 +244,7 @@ describe("without a program", () => {
     const panel = logits();
     await panel.situate({ state: "none", readable: false, where: "", generation: 0 });
     expect(panel.text).toContain("Start debugging (F5) and stop somewhere");
-    panel.find<HTMLElement>("vscode-button").click();
+    panel.find("vscode-button").click();
     expect(panel.sent.at(-1)).toEqual({ type: "action", action: "startDebugging" });
     expect(panel.queries).toEqual([]);
   });
@@ -252,7 +254,7 @@ describe("without a program", () => {
     await panel.situate({ state: "foreign", type: "debugpy", readable: false, where: "" });
     expect(panel.text).toContain("It is of type “debugpy”");
     expect(panel.text).toContain('"debugAdapterPath"');
-    panel.find<HTMLElement>("vscode-button").click();
+    panel.find("vscode-button").click();
     expect(panel.sent.at(-1)).toEqual({ type: "action", action: "copyAdapterPath" });
   });
 });
@@ -263,7 +265,7 @@ describe("another version of the extension", () => {
     panel.raw({ version: 99, type: "situation" });
     await panel.settle();
     expect(panel.text).toContain(OTHER_VERSION);
-    panel.find<HTMLElement>("vscode-button").click();
+    panel.find("vscode-button").click();
     expect(panel.sent.at(-1)).toEqual({ type: "reload" });
   });
 
@@ -306,9 +308,9 @@ test("what another version has saved does no harm", async () => {
 test("a pin and a refresh are told to the host", async () => {
   const panel = logits();
   await panel.situate();
-  panel.find<HTMLElement>('[label="Refresh"]').click();
+  panel.find('[label="Refresh"]').click();
   expect(panel.sent.at(-1)).toEqual({ type: "refresh" });
-  const pin = panel.find<HTMLElement>('[label^="Pin"]');
+  const pin = panel.find('[label^="Pin"]');
   pin.shadowRoot?.querySelector("button")?.click();
   expect(panel.sent.at(-1)).toEqual({ type: "pin", pinned: true });
 });

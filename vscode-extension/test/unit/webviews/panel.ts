@@ -7,7 +7,7 @@ import { TensorApp } from "../../../webviews/tensor/app";
 import type { Saved } from "../../../webviews/tensor/viewState";
 
 // The DOM of the tests has no form-associated elements; what they report to a form is not tested.
-HTMLElement.prototype.attachInternals ??= () =>
+HTMLElement.prototype.attachInternals = () =>
   ({ setFormValue: () => undefined, setValidity: () => undefined }) as unknown as ElementInternals;
 
 export const STOPPED: Situation = {
@@ -69,22 +69,23 @@ export class Panel {
     return visibleText(this.app);
   }
 
-  find<E extends Element>(selector: string): E {
-    const found = this.all<E>(selector)[0];
+  find(selector: string): HTMLElement {
+    const found = this.all(selector)[0];
     if (!found) throw new Error(`no ${selector} in the panel`);
     return found;
   }
 
-  all<E extends Element>(selector: string): E[] {
-    return deep(this.app).flatMap((root) => [...root.querySelectorAll<E>(selector)]);
+  all(selector: string): HTMLElement[] {
+    return deep(this.app).flatMap((root) => [...root.querySelectorAll<HTMLElement>(selector)]);
   }
 
   /** Waits until every component has drawn what is known. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 8; turn++) {
-      await Promise.all(
-        [this.app, ...this.all("*")].map((one) => (one as Partial<TensorApp>).updateComplete),
+      const drawn = [this.app, ...this.all("*")].map((one) =>
+        Promise.resolve((one as Partial<TensorApp>).updateComplete),
       );
+      await Promise.all(drawn);
     }
   }
 

@@ -15,7 +15,7 @@ from zentracer.tensor_view.view import view_of
 from zentracer.wire.codec import to_json
 from zentracer.wire.editor import TensorQuery
 
-FOLDER = Path(__file__).parent / "recorded"
+FILE = Path(__file__).parent / "recorded.json"
 NAN, INF = float("nan"), float("inf")
 
 LOGITS = torch.tensor([[0.0, 1.5, NAN, -2.25], [3.0, -0.5, INF, 0.125], [-INF, 2.0, 0.75, -1.0]])
@@ -52,11 +52,10 @@ ASKED: dict[str, tuple[Any, TensorQuery]] = {
 
 
 def main() -> None:
-    """Writes one file an answer."""
-    FOLDER.mkdir(exist_ok=True)
-    for name, (tensor, query) in ASKED.items():
-        text = json.dumps(to_json(view_of(tensor, query)), indent=1, ensure_ascii=False)
-        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    """Writes all answers, by name."""
+    answers = {name: to_json(view_of(tensor, query)) for name, (tensor, query) in ASKED.items()}
+    text = json.dumps(answers, indent=1, ensure_ascii=False)
+    FILE.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
