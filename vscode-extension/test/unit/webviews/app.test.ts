@@ -18,10 +18,11 @@ function logits(): Panel {
 }
 
 function figures(panel: Panel): Record<string, string> {
-  const cells = panel.all("zt-stats dl > div");
-  return Object.fromEntries(
-    cells.map((cell) => [cell.dataset["name"], cell.querySelector("dd")?.textContent.trim() ?? ""]),
-  );
+  const found: Record<string, string> = {};
+  for (const cell of panel.all("zt-stats dl > div")) {
+    found[cell.dataset["name"] ?? ""] = cell.querySelector("dd")?.textContent.trim() ?? "";
+  }
+  return found;
 }
 
 async function open(panel: Panel, tab: string): Promise<void> {
