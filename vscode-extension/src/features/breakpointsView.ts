@@ -32,6 +32,7 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
   };
   const commands = new Commands(added, filters, sessions);
   context.subscriptions.push(
+    tree,
     added,
     filters,
     view,

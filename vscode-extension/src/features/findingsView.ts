@@ -24,6 +24,7 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
     view.badge = badge(store.items());
   };
   context.subscriptions.push(
+    tree,
     view,
     store.onDidChange(refresh),
     vscode.commands.registerCommand("zentracer.clearFindings", () => {

@@ -1,7 +1,7 @@
 /** Picks a module of the live model; the program filters, so that any number of modules will do. */
 import * as vscode from "vscode";
 import type { Sessions, ZenSession } from "../debug/sessions";
-import { LIMIT, Latest, type Listing, type Row, byHand, listing } from "../pure/pickerModel";
+import { LIMIT, Latest, type Listing, type Row, byHand, isGlob, listing } from "../pure/pickerModel";
 
 const DEBOUNCE_MS = 120;
 
@@ -57,7 +57,7 @@ class ModulePicker implements vscode.Disposable {
         this.fetchSoon();
       });
       input.onDidAccept(() => {
-        const picked = input.selectedItems[0]?.choice;
+        const picked = this.accepted();
         if (picked) resolve(picked);
       });
       input.onDidTriggerItemButton(({ item }) => {
@@ -74,6 +74,13 @@ class ModulePicker implements vscode.Disposable {
     clearTimeout(this.timer);
     this.latest.next();
     this.input.dispose();
+  }
+
+  /** Rows are those of an earlier text while the program is asked; a glob needs no row. */
+  private accepted(): Picked | undefined {
+    if (!this.input.busy) return this.input.selectedItems[0]?.choice;
+    const typed = this.input.value.trim();
+    return isGlob(typed) ? { module: typed } : undefined;
   }
 
   private fetchSoon(): void {

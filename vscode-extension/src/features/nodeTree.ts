@@ -1,22 +1,34 @@
 /** Shows plain rows in one of the editor's tree views; only what changed is drawn again. */
 import * as vscode from "vscode";
 import { type TreeNode, changes, indexOf, parentsOf } from "../pure/tree";
+import { Pace } from "../pure/treePace";
 
-export class NodeTree implements vscode.TreeDataProvider<string> {
+/**
+ * The editor waits for 200 ms without news before it draws a tree again: with steps coming ten times
+ * a second it would wait for ever.
+ */
+const GAP_MS = 250;
+
+export class NodeTree implements vscode.TreeDataProvider<string>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<string[] | undefined>();
+  private readonly pace = new Pace(GAP_MS, () => {
+    this.draw();
+  });
   private roots: readonly TreeNode[] = [];
+  private next: readonly TreeNode[] = [];
   private nodes = new Map<string, TreeNode>();
   private parents = new Map<string, string>();
 
   readonly onDidChangeTreeData = this.changed.event;
 
   show(roots: readonly TreeNode[]): void {
-    const ids = changes(this.roots, roots);
-    this.roots = roots;
-    this.nodes = indexOf(roots);
-    this.parents = parentsOf(roots);
-    if (ids === "all") this.changed.fire(undefined);
-    else if (ids.length > 0) this.changed.fire([...ids]);
+    this.next = roots;
+    if (changes(this.roots, roots).length > 0) this.pace.request();
+  }
+
+  dispose(): void {
+    this.pace.dispose();
+    this.changed.dispose();
   }
 
   getChildren(id?: string): string[] {
@@ -33,12 +45,23 @@ export class NodeTree implements vscode.TreeDataProvider<string> {
     // A row may be asked for just after it went.
     return node ? itemOf(node) : new vscode.TreeItem("");
   }
+
+  private draw(): void {
+    const ids = changes(this.roots, this.next);
+    this.roots = this.next;
+    this.nodes = indexOf(this.roots);
+    this.parents = parentsOf(this.roots);
+    if (ids === "all") this.changed.fire(undefined);
+    else if (ids.length > 0) this.changed.fire([...ids]);
+  }
 }
 
 function itemOf(node: TreeNode): vscode.TreeItem {
   const item = new vscode.TreeItem(node.label, collapsing(node));
-  item.id = node.id;
-  item.accessibilityInformation = { label: [node.label, node.description].filter(Boolean).join(", ") };
+  // The editor remembers by this id whether a row is open; one that has news opens all the same.
+  item.id = `${node.id} ${collapsing(node)}`;
+  const spoken = [node.label, node.spoken, node.description];
+  item.accessibilityInformation = { label: spoken.filter(Boolean).join(", ") };
   if (node.description) item.description = node.description;
   if (node.tooltip !== undefined) item.tooltip = new vscode.MarkdownString(node.tooltip);
   if (node.context !== undefined) item.contextValue = node.context;

@@ -11,6 +11,7 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
     tree.show(sessionsTree(runs.now()));
   };
   context.subscriptions.push(
+    tree,
     vscode.window.createTreeView("zentracer.sessions", { treeDataProvider: tree }),
     sessions.onDidChange(refresh),
     vscode.commands.registerCommand("zentracer.focusSession", (id: unknown) =>
@@ -45,7 +46,6 @@ class Runs {
       processes: root.processes,
       steps: root.steps,
       children: children.map(sessionFacts),
-      gone: [],
     };
     return withGone(this.known.get(root.debug.id), now);
   }

@@ -20,12 +20,12 @@ export function breakpointsTree(
 ): TreeNode[] {
   const others = states.filter((state) => state.source !== "view");
   return [
-    ...others.map((state) => node(`state:${String(state.id)}`, state)),
     ...added.map((item) => {
       const state = stateOf(states, item) ?? pending(item, labelOf(item.filter), isLive);
       const id = ADDED_PREFIX + keyOf(item);
       return { ...node(id, { ...state, enabled: item.enabled }), checked: item.enabled };
     }),
+    ...others.map((state) => node(`state:${String(state.id)}`, state)),
   ];
 }
 
@@ -53,23 +53,38 @@ function pending(item: Added, label: string, isLive: boolean): TensorBreakpointS
 }
 
 function node(id: string, state: TensorBreakpointState): TreeNode {
-  const children = state.last ? lastRows(id, state.last) : [];
+  const reason = reasonRow(id, state);
   return {
     id,
     label: titleOf(state),
     description: [
       state.hits > 0 ? `×${count(state.hits)}` : "",
       state.condition === null ? "" : `if ${state.condition}`,
-      state.enabled && !state.verified && state.message !== null ? state.message : "",
     ]
       .filter((part) => part !== "")
       .join(" · "),
     tooltip: tooltip(state),
+    spoken: standing(state),
     icon: iconOf(state),
     ...(state.last && { action: goTo(state.last) }),
     context: `tensorBreakpoint.${state.source}`,
-    ...(children.length > 0 && { children, expanded: true }),
+    // Every row has some below it: among rows with and without, the tick boxes would stand askew.
+    children: [...reason, ...(state.last ? lastRows(id, state.last) : [noHit(id)])],
+    expanded: reason.length > 0 || state.last !== null,
   };
+}
+
+/** Why the program does not stop here. */
+function reasonRow(id: string, { enabled, verified, message }: TensorBreakpointState): TreeNode[] {
+  if (!enabled || message === null) return [];
+  const icon = verified
+    ? { name: "info", colour: "problemsInfoIcon.foreground" }
+    : { name: "warning", colour: "problemsWarningIcon.foreground" };
+  return [{ id: `${id}:reason`, label: message, tooltip: plain(message), icon }];
+}
+
+function noHit(id: string): TreeNode {
+  return { id: `${id}:none`, label: "not hit yet", icon: { name: "history", colour: "disabledForeground" } };
 }
 
 function lastRows(id: string, last: LastHit): TreeNode[] {
@@ -119,7 +134,7 @@ function tooltip(state: TensorBreakpointState): string {
   const whole = asCondition(state.module, state.condition);
   return paragraphs(
     `**${plain(titleOf(state))}** — ${standing(state)}`,
-    !state.verified && state.enabled && state.message && plain(state.message),
+    state.enabled && state.message && plain(state.message),
     whole && `Stops if ${code(whole)}`,
     state.hits > 0 && `Hit ${state.hits === 1 ? "once" : plural(state.hits, "time")}.`,
     state.last && `Last: ${plain(state.last.text)}`,

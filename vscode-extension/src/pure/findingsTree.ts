@@ -31,7 +31,13 @@ export function headline(item: Item): string {
   let text = message.split(/ \((?:forward|loss|backward|update)\b|[:;]\s/, 1)[0] ?? message;
   const module = details?.module;
   if (module && text.endsWith(` in ${module}`)) text = text.slice(0, -` in ${module}`.length);
-  return text.replace("gradient made by ", "gradient of ");
+  return text.replace("gradient made by ", "gradient of ").replace(/\b[A-Z]\w*(?=Backward\d+\b)(Backward\d+)/, operationOf);
+}
+
+/** Autograd calls the derivative of `layer_norm` LayerNormBackward0; nobody else does. */
+function operationOf(node: string, suffix: string): string {
+  const name = node.slice(0, -suffix.length);
+  return name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
 }
 
 /** Text and number for the view's badge; nothing when there is nothing. */
@@ -79,6 +85,7 @@ function findingNode(item: Item): TreeNode {
       .filter((part) => part !== "")
       .join(" · "),
     tooltip: tooltip(item),
+    spoken: finding.severity,
     icon: iconOf(finding.severity),
     action: { id: "zentracer.goToFinding", title: "Go to the line", args: [item.key] },
     context: edits ? "finding.fix" : "finding",
@@ -128,7 +135,7 @@ const placeless = { column: null, end_column: null, end_line: null, function: nu
 function standsRow(item: Item, source: Location): TreeNode {
   return {
     id: `${item.key}:source`,
-    label: `stands at ${placeOf(source)}`,
+    label: `stands at ${source.path === item.finding.source.path ? `line ${source.line}` : placeOf(source)}`,
     description: source.text?.trim() ?? "",
     tooltip: paragraphs("The program stands here", source.text && code(source.text)),
     icon: { name: "debug-stackframe", colour: "debugIcon.breakpointCurrentStackframeForeground" },

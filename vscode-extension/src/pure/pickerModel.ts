@@ -69,17 +69,18 @@ export function byHand(query: string, reason: string): Listing {
 /** What was typed stands for itself if it is a glob; a name only if it names nothing live. */
 function typedRows(typed: string, answer: Modules): readonly Row[] {
   if (typed === "") return [];
-  if (isGlob(typed)) return [{ ...typedRow(typed), description: plural(answer.matching, "module") }];
+  if (isGlob(typed)) return [typedRow(typed, plural(answer.matching, "module"))];
   const exact = answer.modules.find((module) => module.name === typed);
   if (exact && exact.children > 0) {
-    return [{ ...typedRow(`${typed}.*`), description: `everything below ${typed}` }];
+    return [typedRow(`${typed}.*`, `everything below ${typed}`)];
   }
   return answer.matching === 0 ? [typedRow(typed)] : [];
 }
 
-function typedRow(typed: string): Row {
-  const kind = isGlob(typed) ? "glob" : "name";
-  return { label: `Use as ${kind}: ${typed}`, description: "", icon: "regex", value: typed, below: undefined };
+/** What was typed comes first in the label: the editor sorts by where it finds it there. */
+function typedRow(typed: string, more = ""): Row {
+  const description = [`use as ${isGlob(typed) ? "glob" : "name"}`, more].filter(Boolean).join(" · ");
+  return { label: typed, description, icon: "regex", value: typed, below: undefined };
 }
 
 function rowOf(module: ModuleInfo): Row {

@@ -17,6 +17,8 @@ export interface TreeNode {
   readonly id: string;
   readonly label: string;
   readonly description?: string;
+  /** Read aloud after the label: what only the icon shows. */
+  readonly spoken?: string;
   /** Markdown; text of the user's is escaped. */
   readonly tooltip?: string;
   readonly icon?: Icon;

@@ -22,14 +22,18 @@ export interface RunFacts extends SessionFacts {
   readonly children: readonly SessionFacts[];
   /** Ranks that have ended while the run went on. */
   readonly gone: readonly Process[];
+  /** The process that the run's own row stands for; it leaves the list before the run ends. */
+  readonly main: Process | undefined;
 }
 
-/** Adds the ranks that were there before; workers come and go, and are let go. */
-export function withGone(before: RunFacts | undefined, now: RunFacts): RunFacts {
-  if (before === undefined) return now;
+/** Adds what was there before: the main process, and ranks. Workers come and go, and are let go. */
+export function withGone(before: RunFacts | undefined, seen: Omit<RunFacts, "gone" | "main">): RunFacts {
+  const now = { ...seen, gone: [], main: mainProcess(seen) ?? before?.main };
+  // A program that was started again has ranks of its own.
+  if (before?.main === undefined || before.main.pid !== now.main?.pid) return now;
   const here = new Set(now.processes.map((process) => process.pid));
   const all = [...before.gone, ...before.processes];
-  const gone = all.filter((process) => process.pid !== now.pid && !here.has(process.pid) && isRank(process, all));
+  const gone = all.filter((process) => process.pid !== now.main?.pid && !here.has(process.pid) && isRank(process, all));
   return { ...now, gone: [...new Map(gone.map((process) => [process.pid, process])).values()] };
 }
 
@@ -61,8 +65,7 @@ export function progress(step: StepSeen | undefined): string {
     .join(" · ");
 }
 
-/** The process that a run's own row stands for. */
-export function mainProcess(run: RunFacts): Process | undefined {
+function mainProcess(run: Pick<RunFacts, "processes" | "pid">): Process | undefined {
   const pids = new Set(run.processes.map((process) => process.pid));
   return (
     run.processes.find((process) => process.pid === run.pid) ??
@@ -71,8 +74,8 @@ export function mainProcess(run: RunFacts): Process | undefined {
 }
 
 function runNode(run: RunFacts): TreeNode {
-  const main = mainProcess(run);
-  const others = [...run.processes, ...run.gone].filter((process) => process !== main);
+  const { main } = run;
+  const others = [...run.processes, ...run.gone].filter((process) => process.pid !== main?.pid);
   const pids = new Set(others.map((process) => process.pid));
   const top = others.filter((process) => process.parent_pid === null || !pids.has(process.parent_pid));
   const children = [
@@ -113,10 +116,18 @@ function unwatched(run: RunFacts, process: Process): SessionFacts {
   return { id: run.id, name: process.name, state, stoppedText: undefined, pid: process.pid };
 }
 
-function row(facts: SessionFacts, step: StepSeen | undefined): { description: string; icon: Icon } {
+/** The numbers have the little room that there is; the icon says what the state is. */
+function row(
+  { state }: SessionFacts,
+  step: StepSeen | undefined,
+): Pick<TreeNode, "description" | "icon" | "spoken"> {
   const numbers = progress(step);
-  const said = facts.state === "running" && numbers !== "" ? numbers : join(facts.state, numbers);
-  return { description: said, icon: iconOf(facts.state) };
+  const isSaid = numbers === "" || state === "ended";
+  return {
+    description: isSaid ? join(state, numbers) : numbers,
+    icon: iconOf(state),
+    ...(!isSaid && { spoken: state }),
+  };
 }
 
 function stopRow(facts: SessionFacts): TreeNode[] {

@@ -101,12 +101,18 @@ test("one that the program refuses says why", () => {
   const refused = breakpoint({ verified: false, message: "'stepp' is not a name of conditions.", hits: 0, last: null });
   const [row] = breakpointsTree([refused], [added("encoder.*", "step > 10")], name, true);
   expect(row?.icon?.name).toBe("debug-breakpoint-conditional-unverified");
-  expect(row?.description).toBe("if step > 10 · 'stepp' is not a name of conditions.");
+  expect(row?.description).toBe("if step > 10");
+  expect(row?.children?.map((child) => child.label)).toEqual([
+    "'stepp' is not a name of conditions.",
+    "not hit yet",
+  ]);
+  expect(row?.expanded).toBe(true);
   expect(row?.tooltip).toContain("not active");
 });
 
 test("without a session those added here are listed, ready", () => {
   const [on, off] = breakpointsTree([], [added(null), added("a", null, false)], name, false);
   expect([on?.label, on?.icon?.name, on?.checked]).toEqual(["NaN or Inf", "debug-breakpoint", true]);
+  expect([on?.expanded, on?.children?.map((child) => child.label)]).toEqual([false, ["not hit yet"]]);
   expect([off?.icon?.name, off?.checked]).toEqual(["debug-breakpoint-disabled", false]);
 });

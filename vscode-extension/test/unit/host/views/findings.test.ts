@@ -53,9 +53,11 @@ test.each([
   [
     "NaN in gradient made by SqrtBackward0 in ContrastiveLoss (backward, step 163): 1 of 64 elements; made at f.py:6",
     "ContrastiveLoss",
-    "NaN in gradient of SqrtBackward0",
+    "NaN in gradient of sqrt",
   ],
   ["NaN in parameter fc.weight (update, step 3): 1 of 4 elements", null, "NaN in parameter fc.weight"],
+  ["NaN in gradient made by NativeLayerNormBackward0 (backward): 1 of 4", null, "NaN in gradient of native_layer_norm"],
+  ["NaN in gradient made by MyBackward (backward): 1 of 4", null, "NaN in gradient of MyBackward"],
   ["Something else entirely", null, "Something else entirely"],
 ])("a sentence in short: %s", (message, module, short) => {
   const { details } = finding();
@@ -84,7 +86,7 @@ test("below a finding: what to try, where the program stands, the tensors, the s
   expect(row?.children?.map((child) => [child.label, child.context])).toEqual([
     ["Add 1e-8 under the root", "finding.fix"],
     ["Lower the rate", "suggestion"],
-    ["stands at train.py:80", undefined],
+    ["stands at line 80", undefined],
     ["x", undefined],
     ["x", undefined],
     ["The inputs were finite.", undefined],

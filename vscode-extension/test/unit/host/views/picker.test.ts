@@ -24,27 +24,27 @@ test("modules with their class and size, how many there are, and how to see the 
 
 test("a glob stands for itself, with the number of modules it matches", () => {
   const [first, second] = listing("encoder.*", answer([LINEAR])).rows;
-  expect(first).toMatchObject({ label: "Use as glob: encoder.*", description: "1 module", value: "encoder.*" });
+  expect(first).toMatchObject({ label: "encoder.*", description: "use as glob · 1 module", value: "encoder.*" });
   expect(second?.value).toBe("encoder.0");
   expect(listing("encoder.*", answer([LINEAR])).title).toBe("Tensor breakpoint: module (1 of 100,000)");
 });
 
 test("the name of a module with others below offers those, too", () => {
   const [first] = listing("encoder", answer([ENCODER, LINEAR])).rows;
-  expect(first).toMatchObject({ value: "encoder.*", description: "everything below encoder" });
+  expect(first).toMatchObject({ value: "encoder.*", description: "use as glob · everything below encoder" });
 });
 
 test("a name that matches nothing can be used, and that is said", () => {
   const found = listing("decoder", answer([]));
-  expect(found.rows.map((row) => row.value)).toEqual(["decoder"]);
+  expect(found.rows.map((row) => row.description)).toEqual(["use as name"]);
   expect(found.more).toBe("No module matches.");
 });
 
 test("without a model it says why, and a name can be typed", () => {
   const none = listing("enc*", answer([], { total: 0, note: "No model was called yet." }));
-  expect(none.rows.map((row) => row.label)).toEqual(["Use as glob: enc*"]);
+  expect(none.rows.map((row) => row.description)).toEqual(["use as glob"]);
   expect(none.more).toBe("No model was called yet.");
-  expect(byHand(" enc ", "No session.").rows[0]).toMatchObject({ value: "enc", label: "Use as name: enc" });
+  expect(byHand(" enc ", "No session.").rows[0]).toMatchObject({ value: "enc", label: "enc" });
   expect(byHand("", "No session.").rows).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import { type RunFacts, ended, progress, sessionsTree, withGone } from "../../..
 import { process, step } from "./examples";
 
 function run(changes: Partial<RunFacts> = {}): RunFacts {
-  return {
+  return withGone(undefined, {
     id: "s1",
     name: "Train",
     state: "running",
@@ -14,9 +14,8 @@ function run(changes: Partial<RunFacts> = {}): RunFacts {
     processes: [process()],
     steps: new Map([[1, step()]]),
     children: [],
-    gone: [],
     ...changes,
-  };
+  });
 }
 
 /** Rows as lines: what stands in them, deeper ones further right. */
@@ -48,7 +47,7 @@ test("what is not known is left out", () => {
 test("a stop is a row of its own", () => {
   const stopped = run({ state: "stopped", stoppedText: "NaN or Inf in SqrtBackward0\nmore" });
   expect(lines(sessionsTree([stopped]))).toEqual([
-    "Train | stopped · step 163 · loss 0.4213 · 1.8 %",
+    "Train | step 163 · loss 0.4213 · 1.8 %",
     "  at NaN or Inf in SqrtBackward0 | ",
   ]);
 });
@@ -69,17 +68,23 @@ test("ranks come in order, workers below their parent, each with its own state",
     "Train | running",
     "  rank 0 | running",
     "    child 4 | running",
-    "  rank 1 | stopped · step 9 · loss 0.4213 · 1.8 %",
+    "  rank 1 | step 9 · loss 0.4213 · 1.8 %",
     "    at pause | ",
   ]);
 });
 
 test("a rank that ended stays in its run, a worker does not", () => {
-  const now = withGone(RANKS, { ...RANKS, processes: RANKS.processes.slice(0, 2), gone: [] });
+  const now = withGone(RANKS, { ...RANKS, processes: RANKS.processes.slice(0, 2) });
   expect(now.gone.map((gone) => gone.name)).toEqual(["rank 0"]);
   expect(lines(sessionsTree([now]))).toContain("  rank 0 | ended");
 });
 
+test("a program that was started again does not show the ranks of the time before", () => {
+  const again = withGone(RANKS, { ...RANKS, pid: 9, processes: [process({ pid: 9 })], children: [] });
+  expect(lines(sessionsTree([again]))).toEqual(["Train | running"]);
+});
+
 test("a run that is over keeps its last numbers", () => {
-  expect(lines(sessionsTree([ended(run())]))).toEqual(["Train | ended · step 163 · loss 0.4213 · 1.8 %"]);
+  const over = ended(withGone(run(), run({ processes: [] })));
+  expect(lines(sessionsTree([over]))).toEqual(["Train | ended · step 163 · loss 0.4213 · 1.8 %"]);
 });
