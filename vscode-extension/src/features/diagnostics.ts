@@ -1,10 +1,12 @@
 /** Findings in the Problems view and under their lines. */
 import * as vscode from "vscode";
+import { locate } from "../pure/findingsLines";
 import type { Item } from "../pure/findingsLog";
 import { isFilePath, problemText } from "../pure/findingsProblems";
+import type { Location } from "../wire/generated";
 import { FindingLines } from "./findingLines";
 import type { FindingsStore } from "./findingsStore";
-import { rangeOn } from "./places";
+import { linesOf, rangeOn } from "./places";
 
 export const SOURCE = "ZenTracer";
 
@@ -61,15 +63,21 @@ function diagnosticOf(item: Item, line: number): vscode.Diagnostic {
   diagnostic.code = rule;
   const stands = details?.source;
   if (stands && (stands.path !== source.path || stands.line !== source.line)) {
-    const place = new vscode.Range(stands.line - 1, 0, stands.line - 1, 0);
+    const uri = vscode.Uri.file(stands.path);
     diagnostic.relatedInformation = [
       new vscode.DiagnosticRelatedInformation(
-        new vscode.Location(vscode.Uri.file(stands.path), place),
+        new vscode.Location(uri, new vscode.Position(lineNow(uri, stands), 0)),
         `the program stands here: ${stands.text?.trim() ?? ""}`,
       ),
     ];
   }
   return diagnostic;
+}
+
+/** An open document may have been edited since the program read it. */
+function lineNow(uri: vscode.Uri, { line, text }: Location): number {
+  const open = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
+  return (open && locate(linesOf(open), line - 1, text)) ?? line - 1;
 }
 
 function severityOf(severity: string): vscode.DiagnosticSeverity {

@@ -20,13 +20,14 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
     showCollapseAll: true,
   });
   const refresh = (): void => {
-    tree.show(findingsTree(store.items()));
-    view.badge = badge(store.items());
+    const isEdited = (key: string): boolean => lines.lineOf(key) === undefined;
+    tree.show(findingsTree(store.items(), isEdited));
+    view.badge = badge(store.items(), isEdited);
   };
   context.subscriptions.push(
     tree,
     view,
-    store.onDidChange(refresh),
+    lines.onDidChange(refresh),
     vscode.commands.registerCommand("zentracer.clearFindings", () => {
       store.clear();
     }),

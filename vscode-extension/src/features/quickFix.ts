@@ -105,8 +105,8 @@ async function applySuggestion(
   const document = await documentAt(choice.edit.path);
   const fix = fixOf(choice.edit, document && linesOf(document), followed(choice, lines));
   if (fix.kind === "refused" || !document) {
-    const reason = fix.kind === "refused" ? fix.reason : "";
-    void vscode.window.showWarningMessage(`“${choice.title}” was not applied. ${reason}`);
+    const reason = fix.kind === "refused" ? fix.reason : "the file is gone.";
+    void vscode.window.showWarningMessage(`Not applied: ${reason}`);
     return;
   }
   await vscode.workspace.applyEdit(replacing(document, fix.line, fix.newText));

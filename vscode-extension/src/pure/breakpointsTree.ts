@@ -54,6 +54,7 @@ function pending(item: Added, label: string, isLive: boolean): TensorBreakpointS
 
 function node(id: string, state: TensorBreakpointState): TreeNode {
   const reason = reasonRow(id, state);
+  const last = state.last ? lastRows(id, state.last) : [];
   return {
     id,
     label: titleOf(state),
@@ -69,8 +70,8 @@ function node(id: string, state: TensorBreakpointState): TreeNode {
     ...(state.last && { action: goTo(state.last) }),
     context: `tensorBreakpoint.${state.source}`,
     // Every row has some below it: among rows with and without, the tick boxes would stand askew.
-    children: [...reason, ...(state.last ? lastRows(id, state.last) : [noHit(id)])],
-    expanded: reason.length > 0 || state.last !== null,
+    children: reason.length + last.length > 0 ? [...reason, ...last] : [noHit(id)],
+    expanded: reason.length + last.length > 0,
   };
 }
 

@@ -7,8 +7,12 @@ import { count, plural, shapeOf, statistics } from "./statusNumbers";
 import type { Action, Icon, TreeNode } from "./tree";
 import { code, paragraphs, plain } from "./treeMarkdown";
 
-/** Groups appear only where there is more than one of a kind. */
-export function findingsTree(items: readonly Item[]): TreeNode[] {
+/**
+ * Rows for findings; groups appear only where there is more than one of a kind.
+ *
+ * @param isEdited whether the line of a finding was edited since.
+ */
+export function findingsTree(items: readonly Item[], isEdited: (key: string) => boolean): TreeNode[] {
   return grouped(
     items,
     "session",
@@ -20,7 +24,7 @@ export function findingsTree(items: readonly Item[]): TreeNode[] {
         `rule:${some[0]?.sessionId ?? ""}`,
         (item) => item.finding.rule,
         (item) => item.finding.label,
-        (same) => same.map(findingNode),
+        (same) => same.map((item) => findingNode(item, isEdited(item.key))),
       ),
   );
 }
@@ -40,10 +44,13 @@ function operationOf(node: string, suffix: string): string {
   return name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
 }
 
-/** Text and number for the view's badge; nothing when there is nothing. */
-export function badge(items: readonly Item[]): { value: number; tooltip: string } | undefined {
-  if (items.length === 0) return undefined;
-  return { value: items.length, tooltip: `ZenTracer: ${plural(items.length, "finding")}` };
+/** Number and text for the view's badge: what nobody has worked on yet. */
+export function badge(
+  items: readonly Item[],
+  isEdited: (key: string) => boolean,
+): { value: number; tooltip: string } | undefined {
+  const value = items.filter((item) => !isEdited(item.key)).length;
+  return value > 0 ? { value, tooltip: `ZenTracer: ${plural(value, "finding")}` } : undefined;
 }
 
 function grouped(
@@ -68,15 +75,16 @@ function grouped(
   });
 }
 
-function findingNode(item: Item): TreeNode {
+function findingNode(item: Item, isEdited: boolean): TreeNode {
   const { finding } = item;
   const { details } = finding;
   const step = details?.step ?? null;
-  const edits = details?.suggestions.some((suggestion) => suggestion.edit) ?? false;
+  const edits = !isEdited && (details?.suggestions.some((suggestion) => suggestion.edit) ?? false);
   return {
     id: item.key,
     label: headline(item),
     description: [
+      isEdited ? "edited" : "",
       placeOf(finding.source),
       step === null ? "" : `step ${String(step)}`,
       finding.count > 1 ? `×${count(finding.count)}` : "",
@@ -84,7 +92,7 @@ function findingNode(item: Item): TreeNode {
     ]
       .filter((part) => part !== "")
       .join(" · "),
-    tooltip: tooltip(item),
+    tooltip: paragraphs(tooltip(item), isEdited && "The line was edited since; restart to see whether it helped."),
     spoken: finding.severity,
     icon: iconOf(finding.severity),
     action: { id: "zentracer.goToFinding", title: "Go to the line", args: [item.key] },

@@ -42,7 +42,10 @@ export function statusOf(facts: StatusFacts): Status {
 /** Why no runtime is in the program, if that is so. What the adapter says of itself then is why. */
 export function problemOf(facts: StatusFacts): string | undefined {
   const isOn = facts.state === "running" || facts.state === "stopped";
-  return isOn && facts.processes.length === 0 && facts.steps.size === 0 ? facts.notices.at(-1) : undefined;
+  if (!isOn || facts.processes.length > 0 || facts.steps.size > 0) return undefined;
+  const said = facts.breakpoints.map((breakpoint) => breakpoint.message);
+  // Until the program's Python has started it has not connected “yet”, and that is no problem.
+  return facts.notices.at(-1) ?? said.find((text) => text !== null && !/\byet\b/.test(text)) ?? undefined;
 }
 
 /** The step of the session's own process; a launcher of ranks shows its first rank. */

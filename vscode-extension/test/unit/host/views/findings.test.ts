@@ -6,6 +6,8 @@ import { badge, findingsTree, headline } from "../../../../src/pure/findingsTree
 import type { Finding } from "../../../../src/wire/generated";
 import { finding, location } from "./examples";
 
+const notEdited = (): boolean => false;
+
 function logOf(...findings: Finding[]): FindingsLog {
   const log = new FindingsLog();
   log.update("s1", "Train", findings);
@@ -41,11 +43,11 @@ test("a cleared finding comes back when it is found again, or by a restart", () 
 });
 
 test("a row is short: what, then where, when and how often", () => {
-  const [row] = findingsTree(logOf(finding()).items());
+  const [row] = findingsTree(logOf(finding()).items(), notEdited);
   expect(row?.label).toBe("Inf in output of encoder.layers.3");
   expect(row?.description).toBe("train.py:12 · step 41 · ×12 · rank 0");
   expect(row?.icon).toEqual({ name: "error", colour: "problemsErrorIcon.foreground" });
-  const [warning] = findingsTree(logOf(finding({ severity: "warning" })).items());
+  const [warning] = findingsTree(logOf(finding({ severity: "warning" })).items(), notEdited);
   expect(warning?.icon?.name).toBe("warning");
 });
 
@@ -81,7 +83,7 @@ test("below a finding: what to try, where the program stands, the tensors, the s
     note: null,
     stack: [],
   };
-  const [row] = findingsTree(logOf(finding({ details: changed })).items());
+  const [row] = findingsTree(logOf(finding({ details: changed })).items(), notEdited);
   expect(row?.context).toBe("finding.fix");
   expect(row?.children?.map((child) => [child.label, child.context])).toEqual([
     ["Add 1e-8 under the root", "finding.fix"],
@@ -100,16 +102,26 @@ test("below a finding: what to try, where the program stands, the tensors, the s
 
 test("groups appear only where there are several", () => {
   const other = finding({ rule: "zentracer.leak", label: "Memory leak" });
-  const rows = findingsTree(logOf(finding(), other).items());
+  const rows = findingsTree(logOf(finding(), other).items(), notEdited);
   expect(rows.map((row) => [row.label, row.description])).toEqual([["NaN or Inf", "1"], ["Memory leak", "1"]]);
   const log = logOf(finding());
   log.update("s2", "Other", [finding()]);
-  expect(findingsTree(log.items()).map((row) => row.label)).toEqual(["Train", "Other"]);
+  expect(findingsTree(log.items(), notEdited).map((row) => row.label)).toEqual(["Train", "Other"]);
 });
 
 test("the badge counts, and is gone when there is nothing", () => {
-  expect(badge(logOf(finding()).items())).toEqual({ value: 1, tooltip: "ZenTracer: 1 finding" });
-  expect(badge([])).toBeUndefined();
+  expect(badge(logOf(finding()).items(), notEdited)).toEqual({ value: 1, tooltip: "ZenTracer: 1 finding" });
+  expect(badge([], notEdited)).toBeUndefined();
+});
+
+test("a finding whose line was edited says so, and counts no longer", () => {
+  const { details } = finding();
+  const suggestions = [{ title: "Edit", why: "…", edit: EDIT }];
+  const items = logOf(finding({ details: { ...details!, suggestions } })).items();
+  const [row] = findingsTree(items, () => true);
+  expect(row?.description).toBe("edited · train.py:12 · step 41 · ×12 · rank 0");
+  expect(row?.context).toBe("finding");
+  expect(badge(items, () => true)).toBeUndefined();
 });
 
 test("the id of a suggestion's row leads back to it", () => {

@@ -53,6 +53,13 @@ test("without a runtime it warns with the reason", () => {
   expect(status.tooltip).toContain("does not watch this program");
 });
 
+test("what a breakpoint says is a reason, too, unless it only has to wait", () => {
+  const messages = (message: string): StatusFacts =>
+    facts({ processes: [], steps: new Map(), breakpoints: [breakpoint({ verified: false, message })] });
+  expect(statusOf(messages(NOTICE)).isWarning).toBe(true);
+  expect(statusOf(messages("The process has not connected yet; it will.")).isWarning).toBe(false);
+});
+
 test("a notice is no warning while processes are watched, nor before they can be", () => {
   expect(statusOf(facts({ notices: [NOTICE] })).isWarning).toBe(false);
   const early = facts({ processes: [], steps: new Map(), notices: [NOTICE], state: "starting" });
