@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Sessions, ZenSession } from "../debug/sessions";
 import { isRecord } from "../pure/guards";
-import { type State, whereText } from "../pure/tensorSituation";
+import { frameText, type State, whereText } from "../pure/tensorSituation";
 
 /** A frame that stands, or stood, still. */
 export interface Look {
@@ -150,9 +150,8 @@ function readFrames(body: unknown): Frame[] {
   return list.flatMap((frame: unknown): Frame[] => {
     if (!isRecord(frame) || typeof frame["id"] !== "number") return [];
     const { name, line, source } = frame;
-    const file = isRecord(source) && typeof source["name"] === "string" ? source["name"] : "";
-    const text = `${String(name)}${file ? ` at ${file}:${String(line)}` : ""}`;
-    return [{ id: frame["id"], text }];
+    const path = isRecord(source) ? source["path"] : undefined;
+    return [{ id: frame["id"], text: frameText(String(name), path, line) }];
   });
 }
 

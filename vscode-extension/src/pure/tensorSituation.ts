@@ -80,7 +80,14 @@ export function caption(situation: Situation): string {
   }
 }
 
-/** `train.py:41 in train_step, step 41, stop 3`. */
+/** `step() at train.py:41`; what is not a function has a name in angle brackets. */
+export function frameText(name: string, path: unknown, line: unknown): string {
+  const who = name.startsWith("<") ? name : `${name}()`;
+  if (typeof path !== "string" || typeof line !== "number") return who;
+  return `${who} at ${path.split(/[\\/]/).at(-1) ?? path}:${line}`;
+}
+
+/** `step() at train.py:41, step 41, stop 3`. */
 export function whereText(parts: {
   readonly frame?: string;
   readonly session?: string;

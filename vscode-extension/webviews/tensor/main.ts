@@ -1,5 +1,6 @@
 /** Entry point of the Tensor panel's page. */
 import "@vscode/codicons/dist/codicon.css";
+import "./page.css";
 import type { ToHost } from "../../src/pure/panelMessages";
 import { send } from "../../src/pure/panelMessages";
 import { TensorApp } from "./app";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readToHost, readToPanel, send } from "../../../src/pure/panelMessages";
 import { pageHtml } from "../../../src/pure/tensorHtml";
-import { advice, caption, type Situation, STATES, whereText } from "../../../src/pure/tensorSituation";
+import { advice, caption, frameText, type Situation, STATES, whereText } from "../../../src/pure/tensorSituation";
 import { recorded } from "./recorded";
 
 const situation: Situation = {
@@ -143,5 +143,8 @@ describe("what is said of the program", () => {
       "f at a.py:3, rank 1, step 7, stop 2",
     );
     expect(whereText({ stop: 2 })).toBe("stop 2");
+    expect(frameText("step", "/home/me/train.py", 41)).toBe("step() at train.py:41");
+    expect(frameText("<module>", "C:\\work\\train.py", 3)).toBe("<module> at train.py:3");
+    expect(frameText("step", null, 3)).toBe("step()");
   });
 });
