@@ -11,7 +11,7 @@ import json
 import os
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-from zentracer import tracebacks
+from zentracer import surroundings, tracebacks
 from zentracer.control import pydevd
 from zentracer.runtime import Runtime
 
@@ -28,6 +28,7 @@ def start() -> None:
     runtime = _ensure_runtime(_options(os.environ.get("ZENTRACER_OPTIONS", "")))
     if address is not None:
         link = runtime.connect(address, os.environ.get("ZENTRACER_TOKEN", ""))
+        surroundings.tell_of_another_zentracer(runtime.notice)
         link.ready.wait(START_SECONDS)
 
 
@@ -60,6 +61,7 @@ def attach(
     )
     runtime = _ensure_runtime(_options(options_json))
     link = runtime.connect(address, token)
+    surroundings.tell_of_another_zentracer(runtime.notice)
     link.ready.wait(START_SECONDS)
 
 

@@ -36,10 +36,14 @@ class Connection:
 
     def request(self, name: str, body: Any, id: int = 1) -> Frame:
         """Send a request and return its answer."""
-        self.send(encode_frame(REQUEST, id, name, body))
+        self.send_request(name, body, id)
         answer = self.next()
         assert (answer.id, answer.name) == (id, name)
         return answer
+
+    def send_request(self, name: str, body: Any, id: int = 1) -> None:
+        """Send a request; its answer comes among the frames."""
+        self.send(encode_frame(REQUEST, id, name, body))
 
     def send(self, data: bytes) -> None:
         """Send bytes as they are."""
@@ -52,8 +56,11 @@ class Connection:
 
     def wait_closed(self) -> None:
         """Wait until the process has closed its end."""
-        while self._frames.get(timeout=SECONDS) is not None:
-            continue
+        self.rest()
+
+    def rest(self) -> list[Frame]:
+        """All frames until the process closes its end."""
+        return list(iter(lambda: self._frames.get(timeout=SECONDS), None))
 
     def _read(self) -> None:
         reader = FrameReader()

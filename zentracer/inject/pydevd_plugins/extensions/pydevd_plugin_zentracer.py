@@ -10,6 +10,7 @@ its plugins; any other exception would take the debugger down.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -62,12 +63,20 @@ def attach(host_port, token, options_json="{}", home=None, msgpack_dir=None):
 
 
 def _load(home, msgpack_dir):
-    """Make ``zentracer`` and ``msgpack`` importable without touching the user's ``sys.path``."""
-    if importlib.util.find_spec("msgpack") is None and msgpack_dir:
-        _load_package("msgpack", msgpack_dir)
+    """Import ``zentracer`` and what it needs without touching the user's ``sys.path``."""
     if "zentracer" not in sys.modules:
         # By location even where another one is installed: its protocol may be of another version.
         _load_package("zentracer", home or _HOME)
+    try:
+        from zentracer import surroundings
+    except ImportError:
+        version = getattr(sys.modules["zentracer"], "__version__", "unknown")
+        raise ImportError(
+            f"the program has imported zentracer {version} itself, which does not go with this "
+            "debugger; upgrade it in the program's environment"
+        ) from None
+    load = functools.partial(_load_package, "msgpack", msgpack_dir) if msgpack_dir else None
+    surroundings.bind_msgpack(load)
 
 
 def _load_package(name, folder):
