@@ -6,12 +6,9 @@ RUNS IN the user's training process, inside ``ops.quietly()``.
 from __future__ import annotations
 
 import math
-from typing import Any, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from zentracer.observe.ops import Ops
-
-INNER = (1, 3)
-"""The dimensions inside a block, of an array [down, tall, across, wide]."""
 
 
 class Part(NamedTuple):
@@ -53,28 +50,24 @@ def reduced(
         array: The elements, or some of them.
         size: How many elements of a block there are in all.
         ops: Of the array's framework.
-        has_envelope: Whether minima and maxima are wanted.
+        has_envelope: Whether minima and maxima are wanted; there is a single row then.
         is_cut: Whether ``array`` holds only a part of its block, to be joined with others.
     """
     numbers = ops.floats(array)
-    sums = numbers.sum(INNER)
-    low = ops.lowest(numbers[0, 0], (1,))[None] if has_envelope else None  # a single row
-    high = ops.highest(numbers[0, 0], (1,))[None] if has_envelope else None
-    plain = sums / sums == 1  # 0, NaN and the infinities make NaN of it
-    if not is_cut and bool(plain.all()):
+    tall = numbers.shape[1]
+    sums = (numbers.sum(1) if tall > 1 else numbers[:, 0]).sum(-1)
+    low = ops.lowest(numbers[0, 0], 1)[None] if has_envelope else None
+    high = ops.highest(numbers[0, 0], 1)[None] if has_envelope else None
+    is_plain = bool((sums / sums == 1).all())  # 0, NaN and the infinities make NaN of it
+    if is_plain and not is_cut:
         return Part(sums / size, None, low, high)
     rows = _by_block(numbers, ops)
-    wild = ~plain
-    if bool(wild.all()):
-        return _shaped(_closely(rows, size, ops, has_envelope), tuple(sums.shape))
-    share = ops.wide(sums) / size
-    special = Special(
-        ops.full(share, rows.shape[1]), ~plain, ops.copied(wild), ops.copied(wild), plain
-    )
-    part = Part(share, special, low, high)
-    if bool(wild.any()):
-        few = ops.rows(rows, wild)
-        _put(part, wild, _closely(few, size, ops, has_envelope))
+    special = _ordinary(sums, rows.shape[1], ops)
+    part = Part(ops.wide(sums) / size, special, low, high)
+    if not is_plain:
+        wild = ~ops.finite(sums)
+        _fill([special.other], sums == 0, rows, lambda some: [_is_other(some, ops)], ops)
+        _fill(_arrays(part), wild, rows, lambda some: _arrays(_closely(some, part, size, ops)), ops)
     return part
 
 
@@ -96,69 +89,59 @@ def _by_block(numbers: Any, ops: Ops) -> Any:
     return ops.turned(numbers, (0, 2, 1, 3)).reshape((down * across, tall * wide))
 
 
-def _closely(rows: Any, size: int, ops: Ops, has_envelope: bool) -> Part:
+def _ordinary(sums: Any, count: int, ops: Ops) -> Special:
+    """As if all elements were finite, and not all of a block zero."""
+    no, yes = sums != sums, sums == sums  # those that are NaN are judged anew
+    return Special(ops.full(ops.wide(sums), count), no, ops.copied(no), ops.copied(no), yes)
+
+
+def _arrays(part: Part) -> List[Any]:
+    assert part.special is not None
+    bounds = [] if part.low is None else [part.low, part.high]
+    return [part.share, *part.special, *bounds]
+
+
+def _fill(
+    arrays: List[Any], chosen: Any, rows: Any, look: Callable[[Any], List[Any]], ops: Ops
+) -> None:
+    """Write what ``look`` finds about the ``chosen`` blocks, in place."""
+    if not bool(chosen.any()):
+        return
+    if bool(chosen.all()):
+        for array, found in zip(arrays, look(rows)):
+            array[:] = found.reshape(array.shape)
+    else:
+        for array, found in zip(arrays, look(ops.rows(rows, chosen))):
+            ops.put(array, chosen, found)
+
+
+def _closely(rows: Any, like: Part, size: int, ops: Ops) -> Part:
     """What the sums could not tell, of blocks that are rows; arrays [blocks]."""
     finite = ops.finite(rows)
     count = finite.sum(1)
-    share, other = _sums(ops.cleaned(rows, 0), size, ops)
-    special = Special(ops.wide(count), *_kinds(rows, count, ops), other)
-    if not has_envelope:
-        return Part(share, special)
-    low = ops.lowest(_or(finite, rows, math.inf, ops), (1,))
-    high = ops.highest(_or(finite, rows, -math.inf, ops), (1,))
-    return Part(share, special, low, high)
-
-
-def _arrays(part: Part) -> Iterator[Any]:
-    assert part.special is not None
-    yield from (part.share, *part.special)
-    if part.low is not None:
-        yield from (part.low, part.high)
-
-
-def _shaped(part: Part, shape: Tuple[int, ...]) -> Part:
-    share, count, nan, up, down, other, *bounds = (array.reshape(shape) for array in _arrays(part))
-    return Part(share, Special(count, nan, up, down, other), *bounds)
-
-
-def _put(part: Part, chosen: Any, found: Part) -> None:
-    """Write what was found about the ``chosen`` blocks, in place."""
-    for array, values in zip(_arrays(part), _arrays(found)):
-        array[chosen] = values
-
-
-def _sums(clean: Any, size: int, ops: Ops) -> Tuple[Any, Any]:
-    """Share, and whether anything is not zero, of rows of finite numbers."""
+    clean = ops.cleaned(rows, 0)
     sums = clean.sum(1)
     share = ops.wide(sums) / size
     if not bool(ops.finite(sums).all()):
         share = (ops.wide(clean) / size).sum(1)
     other = sums != 0
-    if not bool(other.all()):
-        rest = ops.rows(clean, ~other)
-        other[~other] = (ops.highest(rest, (1,)) != 0) | (ops.lowest(rest, (1,)) != 0)
-    return share, other
+    _fill([other], (sums == 0) & (count > 0), clean, lambda some: [_is_other(some, ops)], ops)
+    part = Part(share, Special(ops.wide(count), *_kinds(rows, ops), other))
+    if like.low is None:
+        return part
+    low = ops.lowest(ops.where(finite, rows, ops.full(rows[:1, :1], math.inf)), 1)
+    high = ops.highest(ops.where(finite, rows, ops.full(rows[:1, :1], -math.inf)), 1)
+    return part._replace(low=low, high=high)
 
 
-def _kinds(rows: Any, count: Any, ops: Ops) -> Tuple[Any, Any, Any]:
-    """Which blocks have NaN, +Inf and -Inf; only those are asked that are not finite."""
-    wild = count < rows.shape[1]
-    if not bool(wild.any()):
-        return wild, ops.copied(wild), ops.copied(wild)
-    if bool(wild.all()):
-        return _wild_kinds(rows, ops)
-    flags = (ops.copied(wild), ops.copied(wild), ops.copied(wild))
-    for flag, found in zip(flags, _wild_kinds(ops.rows(rows, wild), ops)):
-        flag[wild] = found
-    return flags
+def _is_other(rows: Any, ops: Ops) -> Any:
+    """Which rows of finite numbers have one that is not zero."""
+    return (ops.highest(rows, 1) != 0) | (ops.lowest(rows, 1) != 0)
 
 
-def _wild_kinds(rows: Any, ops: Ops) -> Tuple[Any, Any, Any]:
+def _kinds(rows: Any, ops: Ops) -> Tuple[Any, Any, Any]:
+    """Which rows have NaN, +Inf and -Inf."""
     capped = rows.clip(-1, 1).sum(1)  # of what is not finite, only NaN outlives a clip
     numbers = ops.cleaned(rows, math.inf)
-    up = ops.highest(numbers, (1,)) == math.inf
-    return capped != capped, up, ops.lowest(numbers, (1,)) == -math.inf
-
-
-def _or(kept: Any, numbers: Any, other: float, ops: Ops) -> Any:
-    return ops.where(kept, numbers, ops.full(numbers[:1, :1], other))
+    up, down = ops.highest(numbers, 1) == math.inf, ops.lowest(numbers, 1) == -math.inf
+    return capped != capped, up, down

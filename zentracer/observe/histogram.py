@@ -84,7 +84,7 @@ def _finite_pieces(data: Any, ops: Ops) -> Iterator[Any]:
     for part in pieces(ordered, tuple(ordered.shape), ops.piece):
         numbers = ops.floats(part).reshape(-1)
         if not math.isfinite(float(numbers.sum())):
-            numbers = numbers[ops.finite(numbers)]
+            numbers = ops.some(numbers, ops.finite(numbers))
         if len(numbers):
             yield numbers
 

@@ -64,6 +64,14 @@ class TorchOps:
         """The rows that the flags ``chosen``, of whatever shape, are set for."""
         return table.index_select(0, chosen.reshape(-1).nonzero().reshape(-1))
 
+    def some(self, numbers: Any, chosen: Any) -> Any:
+        """The chosen numbers, flat."""
+        return numbers.masked_select(chosen)  # an index wakes the thread pool from 3,000 on
+
+    def put(self, array: Any, chosen: Any, found: Any) -> None:
+        """Write to where the flags ``chosen`` are set."""
+        array.masked_scatter_(chosen, found)
+
     def full(self, like: Any, number: float) -> Any:
         """A new tensor of the size and type of ``like``."""
         return like.new_full(tuple(like.shape), number)
@@ -72,13 +80,13 @@ class TorchOps:
         """A copy."""
         return part.clone()
 
-    def lowest(self, part: Any, dims: Sequence[int]) -> Any:
-        """Minimum over ``dims``."""
-        return part.amin(tuple(dims))
+    def lowest(self, part: Any, dim: int) -> Any:
+        """Minimum over one dimension; NaN if there is one."""
+        return part.amin(dim)
 
-    def highest(self, part: Any, dims: Sequence[int]) -> Any:
-        """Maximum over ``dims``."""
-        return part.amax(tuple(dims))
+    def highest(self, part: Any, dim: int) -> Any:
+        """Maximum over one dimension; NaN if there is one."""
+        return part.amax(dim)
 
     def bounds(self, part: Any) -> Tuple[float, float]:
         """Smallest and largest number."""
@@ -147,6 +155,14 @@ class NumpyOps:
         """The rows that the flags ``chosen``, of whatever shape, are set for."""
         return table[chosen.reshape(-1)]
 
+    def some(self, numbers: Any, chosen: Any) -> Any:
+        """The chosen numbers, flat."""
+        return numbers[chosen]
+
+    def put(self, array: Any, chosen: Any, found: Any) -> None:
+        """Write to where the flags ``chosen`` are set."""
+        array[chosen] = found
+
     def full(self, like: Any, number: float) -> Any:
         """A new array of the size and type of ``like``."""
         return self._numpy.full(like.shape, number, like.dtype)
@@ -155,13 +171,13 @@ class NumpyOps:
         """A copy."""
         return part.copy()
 
-    def lowest(self, part: Any, dims: Sequence[int]) -> Any:
-        """Minimum over ``dims``."""
-        return part.min(tuple(dims))
+    def lowest(self, part: Any, dim: int) -> Any:
+        """Minimum over one dimension; NaN if there is one."""
+        return part.min(dim)
 
-    def highest(self, part: Any, dims: Sequence[int]) -> Any:
-        """Maximum over ``dims``."""
-        return part.max(tuple(dims))
+    def highest(self, part: Any, dim: int) -> Any:
+        """Maximum over one dimension; NaN if there is one."""
+        return part.max(dim)
 
     def bounds(self, part: Any) -> Tuple[float, float]:
         """Smallest and largest number."""

@@ -43,7 +43,8 @@ class Picture:
         """float32[width], for a single row: the smallest finite element."""
         self.highs = bytearray(4 * size) if has_envelope else None
         self._ops = ops
-        self._budget = max(1, limit // (size * channels))
+        elements = blocks.rows * blocks.columns * channels
+        self._budget = elements if elements <= limit else max(1, limit // (size * channels))
 
     def draw(self, planes: Sequence[Any]) -> None:
         """Reduce matrices of one shape, one a channel."""

@@ -89,7 +89,7 @@ def _of_piece(part: Any, size: int, zeros: bool) -> Moments:
     if not (math.isfinite(low) and math.isfinite(high)):
         finite = torch.isfinite(numbers)
         nan = int(torch.isnan(numbers).sum().item())
-        numbers = numbers[finite]
+        numbers = numbers.masked_select(finite)  # an index wakes the thread pool far earlier
         moments = _of_piece(numbers, numbers.numel(), zeros)
         moments.nan = nan
         moments.inf = size - nan - moments.count

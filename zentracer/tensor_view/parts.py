@@ -158,9 +158,9 @@ def _planes(shown: Shown, ops: Ops) -> List[Any]:
 
 
 def _range(start: int, count: Optional[int], length: int, usual: int, most: int) -> Tuple[int, int]:
-    """First index and number of indices, so that a page beyond the end is the last one."""
+    """First index and number of indices; beyond the end, the last ones are shown."""
     count = _within(count, usual, most)
-    return max(0, min(start, length - count)), count
+    return max(0, start if start < length else length - count), count
 
 
 def _within(wanted: Optional[int], usual: int, most: int) -> int:

@@ -22,13 +22,16 @@ from zentracer_dap.protocol.messages import Json, arguments_of, body_of
 if TYPE_CHECKING:
     from zentracer_dap.session import Session
 
-ANSWER_SECONDS = 15.0
+ANSWER_SECONDS = 10.0
 """How long an expression may take; its late answer is dropped."""
 
 _NOT_STOPPED = (
     "A tensor can be looked at while the program stands still: pause it, or wait for a breakpoint."
 )
-_GONE_ON = "The program has gone on since this frame was shown: select a frame where it stands now."
+_GONE_ON = (
+    "The program has gone on since this frame was shown, or the frame has no variables: select "
+    "one where the program stands now."
+)
 _NO_FRAME = "Unable to find thread"
 """What debugpy says when it does not know a frame id."""
 
