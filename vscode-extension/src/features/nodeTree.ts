@@ -1,6 +1,6 @@
 /** Shows plain rows in one of the editor's tree views; only what changed is drawn again. */
 import * as vscode from "vscode";
-import { type TreeNode, changes, indexOf, parentsOf } from "../pure/tree";
+import { type Opening, type TreeNode, changes, indexOf, openingOf, parentsOf } from "../pure/tree";
 import { Pace } from "../pure/treePace";
 
 /**
@@ -8,6 +8,12 @@ import { Pace } from "../pure/treePace";
  * a second it would wait for ever.
  */
 const GAP_MS = 250;
+
+const COLLAPSING: Readonly<Record<Opening, vscode.TreeItemCollapsibleState>> = {
+  none: vscode.TreeItemCollapsibleState.None,
+  closed: vscode.TreeItemCollapsibleState.Collapsed,
+  open: vscode.TreeItemCollapsibleState.Expanded,
+};
 
 export class NodeTree implements vscode.TreeDataProvider<string>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<string[] | undefined>();
@@ -57,9 +63,9 @@ export class NodeTree implements vscode.TreeDataProvider<string>, vscode.Disposa
 }
 
 function itemOf(node: TreeNode): vscode.TreeItem {
-  const item = new vscode.TreeItem(node.label, collapsing(node));
+  const item = new vscode.TreeItem(node.label, COLLAPSING[openingOf(node)]);
   // The editor remembers by this id whether a row is open; one that has news opens all the same.
-  item.id = `${node.id} ${collapsing(node)}`;
+  item.id = `${node.id} ${openingOf(node)}`;
   const spoken = [node.label, node.spoken, node.description];
   item.accessibilityInformation = { label: spoken.filter(Boolean).join(", ") };
   if (node.description) item.description = node.description;
@@ -78,11 +84,4 @@ function itemOf(node: TreeNode): vscode.TreeItem {
       : { state: vscode.TreeItemCheckboxState.Unchecked, tooltip: "Enable this breakpoint" };
   }
   return item;
-}
-
-function collapsing(node: TreeNode): vscode.TreeItemCollapsibleState {
-  if (!node.children || node.children.length === 0) return vscode.TreeItemCollapsibleState.None;
-  return node.expanded
-    ? vscode.TreeItemCollapsibleState.Expanded
-    : vscode.TreeItemCollapsibleState.Collapsed;
 }

@@ -43,7 +43,19 @@ export function indexOf(roots: readonly TreeNode[]): Map<string, TreeNode> {
   return found;
 }
 
-/** The ids to draw again, or `all` when rows at the top came or went. */
+export type Opening = "none" | "closed" | "open";
+
+/** Whether there is something below a row, and whether it is seen at first. */
+export function openingOf(node: TreeNode): Opening {
+  if (!node.children || node.children.length === 0) return "none";
+  return node.expanded ? "open" : "closed";
+}
+
+/**
+ * The ids to draw again, or `all` for the rows at the top.
+ *
+ * The row above is drawn again when rows come or go, and when one has to open or close by itself.
+ */
 export function changes(
   before: readonly TreeNode[],
   after: readonly TreeNode[],
@@ -74,7 +86,7 @@ export function parentsOf(roots: readonly TreeNode[]): Map<string, string> {
 }
 
 function idsOf(nodes: readonly TreeNode[]): string {
-  return JSON.stringify(nodes.map((node) => node.id));
+  return JSON.stringify(nodes.map((node) => [node.id, openingOf(node)]));
 }
 
 /** What a row shows by itself, and which rows are below it. */

@@ -26,6 +26,14 @@ test("a row whose children came or went is drawn again, and what is below it wit
   expect(changes(before, [branch("a", leaf("b", "2"), leaf("c"))])).toEqual(["a"]);
 });
 
+test("the row above is drawn again when one opens by itself, or gets its first children", () => {
+  const closed = branch("a", branch("b", leaf("c")));
+  const open = branch("a", { ...branch("b", leaf("c")), expanded: true });
+  expect(changes([closed], [open])).toEqual(["a"]);
+  expect(changes([branch("a", leaf("b"))], [closed])).toEqual(["a"]);
+  expect(changes([leaf("b")], [branch("b", leaf("c"))])).toBe("all");
+});
+
 test("rows at the top that come or go draw everything", () => {
   expect(changes([leaf("a")], [leaf("a"), leaf("b")])).toBe("all");
 });
