@@ -9,18 +9,24 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
-from typing import Any, List, Optional
+from typing import List, Optional
 
 _FRAMES = 16
 """How far above a fork multiprocessing's own frame may be."""
+_SWITCHES = frozenset(
+    """
+    --wait-for-client --log-to-stderr --disable-sys-remote-exec --linux-attach-prefer-lldb
+    """.split()
+)
+"""What debugpy takes without a value."""
 
 
 def process_name() -> str:
     """Return ``train.py``, ``-m package.train``, or what multiprocessing calls it; else nothing."""
-    argv = getattr(sys, "argv", [])  # an embedding program may not have set it
+    argv = getattr(sys, "argv", None) or [""]  # an embedding program may not have set it
     if "--multiprocessing-fork" in argv:
         return ""  # spawned: its name comes later, through a pipe
-    return _target_of_debugpy() or _target_of_pydevd(argv) or _main_module(argv)
+    return _target_of_debugpy(argv) or _target_of_pydevd(argv) or _main_module(argv)
 
 
 def forked_name() -> str:
@@ -37,13 +43,21 @@ def forked_name() -> str:
     return ""
 
 
-def _target_of_debugpy() -> str:
-    """Return what ``python -m debugpy`` was asked to run; ``sys.argv`` may still be debugpy's."""
-    options: Any = getattr(sys.modules.get("debugpy.server.cli"), "options", None)
-    kind, target = getattr(options, "target_kind", None), getattr(options, "target", None)
-    if kind not in ("file", "module", "code") or not isinstance(target, str):
+def _target_of_debugpy(argv: List[str]) -> str:
+    """Return what ``python -m debugpy`` is asked to run, as long as the command line is its own."""
+    if "debugpy" not in os.path.normpath(argv[0]).split(os.sep)[-2:]:
         return ""
-    return {"file": os.path.basename(target), "module": f"-m {target}", "code": "-c"}[kind]
+    rest = iter(argv[1:])
+    for part in rest:
+        if part in ("-m", "--module"):
+            return f"-m {next(rest, '')}"
+        if part in ("-c", "--code"):
+            return "-c"
+        if not part.startswith("-"):
+            return os.path.basename(part)
+        if part not in _SWITCHES:
+            next(rest, None)  # its value
+    return ""
 
 
 def _target_of_pydevd(argv: List[str]) -> str:
@@ -63,5 +77,5 @@ def _main_module(argv: List[str]) -> str:
     name = getattr(main.get("__spec__"), "name", "")
     if name:
         return f"-m {name[: -len('.__main__')] if name.endswith('.__main__') else name}"
-    paths = (main.get("__file__"), *argv[:1])
+    paths = (main.get("__file__"), argv[0])
     return next((os.path.basename(p) for p in paths if isinstance(p, str) and p), "")
