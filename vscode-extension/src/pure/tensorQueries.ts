@@ -25,6 +25,7 @@ export interface Place {
 
 /** A picture has at most this many cells a side: more is not seen, only carried. */
 const MOST_CELLS = 512;
+const RESIZE_STEP = 16;
 const BINS = 80;
 
 /** Statistics are of the whole tensor, always. */
@@ -67,8 +68,11 @@ function placed(slice: Slice): Partial<ViewQuery> {
 }
 
 function cells(place: Place): Place {
-  return {
-    width: Math.max(1, Math.min(MOST_CELLS, Math.floor(place.width))),
-    height: Math.max(1, Math.min(MOST_CELLS, Math.floor(place.height))),
-  };
+  return { width: cellsAcross(place.width), height: cellsAcross(place.height) };
+}
+
+/** In steps, so that a window that is being resized does not ask at every pixel. */
+function cellsAcross(pixels: number): number {
+  const steps = Math.floor(pixels / RESIZE_STEP) * RESIZE_STEP;
+  return Math.max(1, Math.min(MOST_CELLS, steps || Math.floor(pixels)));
 }

@@ -60,9 +60,14 @@ export function advice(situation: Situation): Advice | undefined {
   }
 }
 
-/** The line in the header; a kept picture is called what it is. */
-export function caption(situation: Situation): string {
+/**
+ * The line in the header; a kept picture is called what it is.
+ *
+ * @param kept where the picture is from, if there is none of now
+ */
+export function caption(situation: Situation, kept = ""): string {
   const { state, where, pinned } = situation;
+  if (kept) return `Kept from ${kept}.`;
   if (!where) return state === "running" ? "Running." : "";
   if (pinned) return `Pinned: shows ${where}.`;
   switch (state) {

@@ -23,6 +23,7 @@ export class TensorApp extends LitElement {
   static override styles = appStyles;
 
   private store: Store | undefined;
+  private isScrolled = false;
 
   /** Begins to talk with the extension host. */
   start(outside: Outside): void {
@@ -30,6 +31,7 @@ export class TensorApp extends LitElement {
       this.requestUpdate();
     });
     window.addEventListener("message", this.onMessage);
+    window.addEventListener("scroll", this.onScroll, { passive: true });
     this.store.start();
     this.requestUpdate();
   }
@@ -45,6 +47,16 @@ export class TensorApp extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     window.removeEventListener("message", this.onMessage);
+    window.removeEventListener("scroll", this.onScroll);
+  }
+
+  /** The place on the page is found again once there is something on it. */
+  protected override updated(): void {
+    const { store } = this;
+    if (this.isScrolled || !store?.view.slice) return;
+    this.isScrolled = true;
+    const { scroll } = store;
+    if (scroll > 0) requestAnimationFrame(() => { window.scrollTo(0, scroll); });
   }
 
   override render(): TemplateResult | typeof nothing {
@@ -62,6 +74,7 @@ export class TensorApp extends LitElement {
       <zt-header
         .view=${store.lanes.stats.shown}
         .situation=${store.situation}
+        .kept=${store.kept}
         @zt-refresh=${() => {
           store.post({ type: "refresh" });
         }}
@@ -209,6 +222,10 @@ export class TensorApp extends LitElement {
     const { detail } = event;
     store.update({ slice: detail ? zoom(slice, detail.rows, detail.columns) : resetZoom(slice) });
   }
+
+  private readonly onScroll = (): void => {
+    if (this.isScrolled) this.store?.setScroll(window.scrollY);
+  };
 
   private readonly onMessage = (event: MessageEvent<unknown>): void => {
     this.store?.receive(event.data);

@@ -9,7 +9,11 @@ import { iconButton, iconToggle } from "../shared/controls";
 import { base } from "../shared/styles";
 
 export class Header extends LitElement {
-  static override properties = { view: { attribute: false }, situation: { attribute: false } };
+  static override properties = {
+    view: { attribute: false },
+    situation: { attribute: false },
+    kept: {},
+  };
   static override styles = [
     base,
     css`
@@ -62,10 +66,18 @@ export class Header extends LitElement {
 
   declare view: TensorView | undefined;
   declare situation: Situation | undefined;
+  /** Where the picture is from, if it is not of now. */
+  declare kept: string;
+
+  constructor() {
+    super();
+    this.kept = "";
+  }
 
   override render(): TemplateResult | typeof nothing {
     const { situation } = this;
     if (!situation) return nothing;
+    const isStale = this.kept !== "" || isOld(situation);
     return html`<div class="title">
         <h1 title=${situation.expression}>${situation.expression}</h1>
         ${iconButton("copy", "Copy the expression", () => {
@@ -88,9 +100,9 @@ export class Header extends LitElement {
         </span>
       </div>
       ${this.view ? this.facts(this.view) : nothing}
-      <div class="caption ${isStale(situation) ? "stale" : ""}" role="status">
-        ${isStale(situation) ? html`<vscode-icon name="history" size="13"></vscode-icon>` : nothing}
-        <span>${caption(situation)}</span>
+      <div class="caption ${isStale ? "stale" : ""}" role="status">
+        ${isStale ? html`<vscode-icon name="history" size="13"></vscode-icon>` : nothing}
+        <span>${caption(situation, this.kept)}</span>
       </div>`;
   }
 
@@ -125,7 +137,7 @@ export function relations(summary: string): string[] {
 }
 
 /** Whether the picture is not of now. */
-function isStale(situation: Situation): boolean {
+function isOld(situation: Situation): boolean {
   return situation.where !== "" && (situation.pinned || situation.state !== "stopped");
 }
 

@@ -44,7 +44,7 @@ export class SlicePicker extends LitElement {
       }
       vscode-single-select {
         min-width: 0;
-        width: 104px;
+        width: 90px;
       }
       .range {
         padding-right: 7px;
@@ -52,11 +52,11 @@ export class SlicePicker extends LitElement {
         white-space: nowrap;
       }
       input[type="range"] {
-        width: 84px;
+        width: 56px;
         accent-color: var(--vscode-charts-blue, var(--vscode-focusBorder));
       }
       input[type="number"] {
-        width: 4.6em;
+        width: 48px;
         padding: 2px 4px;
         font: inherit;
         font-variant-numeric: tabular-nums;

@@ -22,7 +22,7 @@ import type { Situation } from "../../src/pure/tensorSituation";
 import { fitSlice, initialSlice, parseSlice, type Slice } from "../../src/pure/tensorSlice";
 import type { TensorView } from "../../src/wire/generated";
 import { Lane, type LaneHost } from "../shared/lane";
-import { fromSaved, INITIAL, type Saved, savedSlice, toSaved, type ViewState } from "./viewState";
+import { fromSaved, INITIAL, type Saved, savedScroll, savedSlice, toSaved, type ViewState } from "./viewState";
 
 export interface Outside {
   post(message: ToHost): void;
@@ -43,10 +43,14 @@ export class Store {
   revision = 0;
   readonly lanes: Readonly<Record<LaneName, Lane>>;
 
+  /** How far the page is scrolled. */
+  scroll: number;
+
+  /** Where the statistics that are shown were taken. */
+  private takenAt = "";
   private place: Place = { width: 480, height: 320 };
   private pageSize: Place = { width: 8, height: 16 };
   private cell: { readonly row: number; readonly column: number } | undefined;
-  private scroll = 0;
   private lastId = 0;
 
   constructor(
@@ -55,6 +59,7 @@ export class Store {
     private readonly onChange: () => void,
   ) {
     this.view = fromSaved(outside.saved());
+    this.scroll = savedScroll(outside.saved());
     this.situation = {
       state: "none",
       generation: 0,
@@ -99,6 +104,12 @@ export class Store {
   /** The tab that is shown: not every tensor is a picture. */
   get tab(): Tab {
     return this.view.tab === "image" && !this.layout ? "heat" : this.view.tab;
+  }
+
+  /** Where the picture is from, if now there is none. */
+  get kept(): string {
+    const { failure, shown } = this.lanes.stats;
+    return failure !== undefined && shown ? this.takenAt : "";
   }
 
   /** Takes whatever arrived from the host. */
@@ -183,6 +194,7 @@ export class Store {
 
   private answered(id: number, body: TensorView): void {
     for (const lane of Object.values(this.lanes)) lane.answer(id, body);
+    if (body.view === "stats") this.takenAt = this.situation.where;
     const shape = shapeOf(body);
     const { slice } = this.view;
     if (!slice || !isSame(slice.shape, shape)) {

@@ -53,7 +53,7 @@ export function toSaved(expression: string, view: ViewState, scroll: number): Sa
     view: rest,
     slice: slice && sliceText(slice),
     axes: slice ? axesOf(slice) : null,
-    scroll,
+    scroll: Math.round(scroll),
   };
 }
 
@@ -88,6 +88,10 @@ export function savedSlice(saved: unknown, shape: readonly number[]): Slice | un
   const axes: unknown = saved["axes"];
   if (!Array.isArray(axes) || !axes.every((axis) => typeof axis === "number")) return undefined;
   return parseSlice(shape, saved["slice"], axes);
+}
+
+export function savedScroll(saved: unknown): number {
+  return isRecord(saved) ? count(saved["scroll"]) : 0;
 }
 
 function axesOf(slice: Slice): readonly number[] {

@@ -22,7 +22,7 @@ export const viewStyles = [
     zt-picture,
     zt-histogram,
     zt-line {
-      height: clamp(220px, calc(100vh - 350px), 620px);
+      height: clamp(320px, calc(100vh - 350px), 620px);
     }
     zt-line,
     zt-histogram {

@@ -204,8 +204,9 @@ describe("a program that goes on", () => {
     const panel = new Panel((query) => (gone ? "There is no 'logits' here." : LOGITS[query.view]));
     await panel.situate();
     gone = true;
-    await panel.situate({ generation: 2 });
+    await panel.situate({ generation: 2, where: "<module> at train.py:60, stop 4" });
     expect(panel.text).toContain("There is no 'logits' here.");
+    expect(panel.text).toContain("Kept from step at train.py:41, step 41, stop 3.");
     expect(figures(panel)["max"]).toBe("3");
     expect(panel.find(".kept").className).toContain("dim");
     gone = false;
