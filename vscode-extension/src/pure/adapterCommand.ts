@@ -38,7 +38,7 @@ export function adapterCommand(
 const HEADER = /^--- .* ---$/;
 
 /** How Python begins when it dies itself; where it was stands below. */
-const FATAL = /^Fatal Python error: /;
+const FATAL = "Fatal Python error: ";
 
 /** The line that says what went wrong, cut to what a message can show. */
 export function whatWentWrong(text: string): string | undefined {
@@ -46,7 +46,7 @@ export function whatWentWrong(text: string): string | undefined {
     .split(/\r?\n/)
     .map((part) => part.trim())
     .filter((part) => part !== "" && !HEADER.test(part));
-  const line = lines.findLast((part) => FATAL.test(part)) ?? lines.at(-1);
+  const line = lines.findLast((part) => part.startsWith(FATAL)) ?? lines.at(-1);
   return line !== undefined && line.length > 300 ? `${line.slice(0, 299)}…` : line;
 }
 
