@@ -342,7 +342,9 @@ def test_with_the_runtime_switched_off(client, write_program):
     assert frame.problem("values") == "ZenTracer is switched off for this program (ZENTRACER=off)."
 
 
-def test_a_question_can_be_cancelled(client, write_program, tmp_path):
+@pytest.fixture
+def waiting(client, write_program, tmp_path):
+    """A stopped program with a function that returns once a file is there."""
     go = tmp_path / "go"
     program = write_program(
         f"""
@@ -354,14 +356,32 @@ def test_a_question_can_be_cancelled(client, write_program, tmp_path):
         """
     )
     client.launch(program=program, breakpoints={program: [line_of(program, "plain")]})
-    stop = client.until_stopped()
-    asked = client.send(
-        "zentracer/tensor", expression="wait()", view="page", frame_id=stop.frame_id
+    return Stopped(client, client.until_stopped().frame_id), go
+
+
+def send(frame, expression):
+    return frame.client.send(
+        "zentracer/tensor", expression=expression, view="page", frame_id=frame.frame_id
     )
-    client.request("cancel", requestId=asked)
+
+
+def test_a_question_can_be_cancelled(waiting):
+    frame, go = waiting
+    asked = send(frame, "wait()")
+    frame.client.request("cancel", requestId=asked)
     with pytest.raises(RequestFailed, match="cancelled"):
-        client.finish(asked)
+        frame.client.finish(asked)
     go.touch()
-    assert "NoneType" in Stopped(client, stop.frame_id).problem("wait()")
-    client.resume()
-    assert client.until_exit() == 0
+    assert "NoneType" in frame.problem("wait()")
+    frame.client.resume()
+    assert frame.client.until_exit() == 0
+
+
+def test_an_expression_that_takes_long_is_named_as_the_user_wrote_it(waiting):
+    frame, go = waiting
+    asked = send(frame, "wait() or 'é'")
+    told = frame.client.wait_event("output", lambda body: "did not finish" in body["output"])
+    assert "Evaluating: wait() or 'é' did not finish" in told["output"]
+    go.touch()
+    with pytest.raises(RequestFailed, match="is a str, not a tensor"):
+        frame.client.finish(asked)

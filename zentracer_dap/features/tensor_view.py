@@ -34,6 +34,7 @@ _GONE_ON = (
 )
 _NO_FRAME = "Unable to find thread"
 """What debugpy says when it does not know a frame id."""
+_CALL = "__import__('zentracer.tensor_view', fromlist=['answer']).answer('{}')"
 
 
 class TensorViews:
@@ -113,7 +114,7 @@ def _why_not(session: Session, query: TensorQuery) -> str | None:
 def _expression(call: TensorCall) -> str:
     """Base64, because debugpy rewrites what looks like a private name or a line break."""
     text = base64.b64encode(json_text(call).encode()).decode("ascii")
-    return f"__import__('zentracer.tensor_view', fromlist=['answer']).answer('{text}')"
+    return _CALL.format(text)
 
 
 def _why_no_answer(query: TensorQuery, response: Json | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, List, Tuple
 
-from zentracer.control.pydevd import assignment, conditions, hidden, latency, lines, stack
+from zentracer.control.pydevd import assignment, conditions, hidden, latency, lines, slow, stack
 
 Notify = Callable[..., None]
 
@@ -18,6 +18,7 @@ _PATCHES: Tuple[Tuple[str, Callable[[Any, Notify], None]], ...] = (
     ("conditions of line breakpoints", conditions.install),
     ("setting tensor elements", assignment.install),
     ("breakpoints in compiled code", lines.install),
+    ("naming a slow evaluation", slow.install),
     ("the forward call in a stack of backward", stack.install),
 )
 
