@@ -49,6 +49,7 @@ types: $(READY) $(MODULES)
 	@$(NODE) $(BIN)/tsc -p .
 	@$(NODE) $(BIN)/tsc -p webviews
 	@$(NODE) $(BIN)/tsc -p test/e2e
+	@$(NODE) $(BIN)/tsc -p test/dap
 
 unit: $(READY) $(MODULES)
 	@$(NODE) $(BIN)/vitest run

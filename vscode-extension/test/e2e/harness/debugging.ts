@@ -12,8 +12,9 @@ export class Debugging {
     this.page = workbench.page;
   }
 
-  /** F5 in the file that is open. */
-  async start(): Promise<void> {
+  /** F5 in a file. */
+  async start(name: string): Promise<void> {
+    await this.workbench.openFile(name);
     await this.page.keyboard.press("F5");
     await this.toolbar.waitFor();
   }
@@ -52,7 +53,7 @@ export class Debugging {
   async toggleBreakpoint(name: string, line: number): Promise<void> {
     await this.workbench.openFile(name, line);
     await this.page.keyboard.press("F9");
-    await this.page.locator(".debug-breakpoints .breakpoint", { hasText: name }).waitFor();
+    await this.page.locator(".codicon-debug-breakpoint").first().waitFor();
   }
 
   /** Waits until a program stands on a line, whose text is `text` too if that is given. */
@@ -108,6 +109,17 @@ export class Debugging {
 
   async value(name: string): Promise<string> {
     return (await this.variable(name)).locator(".value").innerText();
+  }
+
+  /** Opens the Tensor panel for a variable, from the Variables view. */
+  async inspect(name: string): Promise<void> {
+    await this.workbench.contextMenu(await this.variable(name), "Inspect Tensor");
+    await this.workbench.tab(exactly(name)).waitFor();
+  }
+
+  /** Starts the configuration of launch.json that has this name. */
+  async startConfiguration(name: string): Promise<void> {
+    await this.workbench.quickInput("F1", "debug " + name, name);
   }
 
   /** Rests the mouse on a word of a line, and returns what the hover says. */

@@ -1,5 +1,5 @@
 /** A real VS Code in a real browser, with the built extension and a workspace of its own. */
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type Browser, chromium as chromiumDriver, type Page } from "playwright-core";
@@ -16,6 +16,8 @@ export interface EditorOptions {
   /** Files and folders that are copied into the workspace. */
   files: string[];
   settings?: Record<string, unknown>;
+  /** Of launch.json; without it there is none. */
+  configurations?: Record<string, unknown>[];
   env?: Record<string, string>;
   /** Pixels of a screenshot for each of the screen. */
   scale?: number;
@@ -48,11 +50,16 @@ export class Editor {
   }
 
   static async start(options: EditorOptions): Promise<Editor> {
-    const { name, files, settings = {}, env, scale = 1 } = options;
+    const { name, files, settings = {}, configurations, env, scale = 1 } = options;
     mkdirSync(output, { recursive: true });
     const state = mkdtempSync(join(tmpdir(), "zentracer-e2e-"));
     const folder = join(state, "work");
     for (const file of files) cpSync(file, join(folder, basename(file)), { recursive: true });
+    if (configurations) {
+      mkdirSync(join(folder, ".vscode"));
+      const launch = JSON.stringify({ version: "0.2.0", configurations });
+      writeFileSync(join(folder, ".vscode/launch.json"), launch);
+    }
     const server = await CodeServer.start({
       state,
       log: join(output, `${name}.log`),

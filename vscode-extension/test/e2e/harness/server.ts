@@ -27,6 +27,7 @@ const QUIET = {
   "window.confirmBeforeClose": "never",
   "files.simpleDialog.enable": true,
   "window.dialogStyle": "custom",
+  "remote.autoForwardPorts": false,
 };
 
 export class CodeServer {

@@ -19,7 +19,15 @@ export class Workbench {
 
   /** An icon at the side of the window, which shows a container of views. */
   activity(title: string): Locator {
-    return this.page.locator(`.activitybar .action-item a[aria-label^="${title}"]`);
+    return this.page.locator(`.activitybar .action-item:has(a[aria-label^="${title}"])`);
+  }
+
+  /** Shows the views of ZenTracer. */
+  async showZenTracer(): Promise<void> {
+    if (await this.view("Tensor Breakpoints").isVisible()) return;
+    // Not in the middle, where a badge may lie.
+    await this.activity("ZenTracer").click({ position: { x: 8, y: 8 } });
+    await this.view("Tensor Breakpoints").waitFor();
   }
 
   /** Opens a file of the workspace, with the cursor on a line. */
@@ -100,6 +108,18 @@ export class Workbench {
     return this.page.locator(".pane", {
       has: this.page.locator(`.pane-header[aria-label^="${title}"]`),
     });
+  }
+
+  /** A row of a view, by what its label says. */
+  viewRow(title: string, label: string | RegExp): Locator {
+    return this.view(title).locator(".monaco-list-row", { hasText: label }).first();
+  }
+
+  /** Takes an entry of the light bulb's menu on the line where the cursor is. */
+  async quickFix(title: string): Promise<void> {
+    await this.page.keyboard.press("Control+.");
+    const row = this.page.locator(".action-widget .monaco-list-row", { hasText: exactly(title) });
+    await row.click();
   }
 
   async reload(): Promise<void> {
