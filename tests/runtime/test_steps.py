@@ -245,6 +245,37 @@ def test_in_another_thread() -> None:
     assert [s.step for s in host.steps] == [1]
 
 
+def graphs_of_a_compiled_step() -> int:
+    """Compile a whole step, optimiser included; return into how many graphs."""
+    made: list[Any] = []
+
+    def backend(graph: Any, _: Any) -> Any:
+        made.append(graph)
+        return graph.forward
+
+    net = model()
+    optimizer = sgd(net)
+
+    @torch.compile(backend=backend)
+    def step() -> None:
+        loss_of(net).backward()
+        optimizer.step()
+
+    torch._dynamo.reset()
+    for _ in range(5):
+        step()
+    return len(made)
+
+
+def test_our_hooks_are_no_part_of_compiled_graphs(each_step_is_timed: None) -> None:
+    plain = graphs_of_a_compiled_step()
+    with watching() as host:
+        assert graphs_of_a_compiled_step() == plain
+    assert [s.step for s in host.steps] == [1, 2, 3, 4, 5]
+    assert host.steps[0].loss is not None
+    assert host.notices == []
+
+
 @pytest.fixture
 def each_step_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Overhead, "seconds_between", 0.0)

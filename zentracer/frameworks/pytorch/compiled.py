@@ -12,9 +12,11 @@ import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
+import zentracer
 from zentracer import import_hook
 from zentracer.frameworks.pytorch.finite import outputs_of
 from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.meter import clock
 from zentracer.frameworks.pytorch.mode import Watcher, install, installed, uninstall
 from zentracer.frameworks.pytorch.plans import CHECK, Plan
 from zentracer.frameworks.pytorch.trail import Site, mark_nodes, sequence_number
@@ -44,12 +46,17 @@ def call_scripted(watch: Watch, original: Callable[..., Any]) -> Callable[..., A
         watcher = _awake(watch)
         if watcher is None:
             return original(scripted, *args, **kwargs)
+        start = clock()
         call = _enter(watcher)
+        called = clock()
         try:
             out = original(scripted, *args, **kwargs)
         finally:
+            returned = clock()
             install(watcher)
         _leave(watch, call, _plan(scripted), out, args, kwargs, sys._getframe(1))
+        if watch.meter is not None:
+            watch.meter.add(clock() - returned + called - start)
         return out
 
     return scripted_call
@@ -64,19 +71,21 @@ def watch_dynamo(watch: Watch, original: Callable[[Any], Any]) -> Callable[[Any]
 
     @functools.wraps(original)
     def maybe_set_eval_frame(callback: Any) -> Any:
-        wrapper = sys._getframe(1)
-        calls: list[_Call] = watch.local.__dict__.setdefault("compiled_calls", [])
-        if calls and calls[-1].wrapper is wrapper:
-            _leave_wrapper(watch, calls.pop(), wrapper)
-        elif callable(callback) and "callback" in wrapper.f_code.co_freevars:
-            if not watch.filters:
-                watch.remove_retired()
-            watcher = _awake(watch)
-            if watcher is not None:
-                calls.append(_enter(watcher, wrapper))
+        start = clock()
+        _enter_or_leave(watch, sys._getframe(1), callback)
+        if watch.meter is not None:
+            watch.meter.add(clock() - start)
         return original(callback)
 
     return maybe_set_eval_frame
+
+
+@functools.lru_cache(maxsize=1)
+def stay_out_of_graphs() -> None:
+    """Let dynamo leave our hooks as they are; it would compile what is called inside a region."""
+    add = getattr(sys.modules.get("torch._dynamo.trace_rules"), "add", None)
+    if add is not None:
+        add(zentracer.__name__)
 
 
 def when_dynamo_is_there(action: Callable[[Any], None]) -> Callable[[], None]:
@@ -102,6 +111,18 @@ def _await_dynamo() -> None:
 def _awake(watch: Watch) -> Watcher | None:
     watcher = installed() if watch.filters else None
     return None if watcher is None or watcher.asleep else watcher
+
+
+def _enter_or_leave(watch: Watch, wrapper: types.FrameType, callback: Any) -> None:
+    calls: list[_Call] = watch.local.__dict__.setdefault("compiled_calls", [])
+    if calls and calls[-1].wrapper is wrapper:
+        _leave_wrapper(watch, calls.pop(), wrapper)
+    elif callable(callback) and "callback" in wrapper.f_code.co_freevars:
+        if not watch.filters:
+            watch.remove_retired()
+        watcher = _awake(watch)
+        if watcher is not None:
+            calls.append(_enter(watcher, wrapper))
 
 
 def _enter(watcher: Watcher, wrapper: types.FrameType | None = None) -> _Call:

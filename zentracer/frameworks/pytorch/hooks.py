@@ -20,6 +20,7 @@ from torch.optim.optimizer import (
 from zentracer.frameworks.pytorch.backward import run_backward
 from zentracer.frameworks.pytorch.compiled import (
     call_scripted,
+    stay_out_of_graphs,
     watch_dynamo,
     when_dynamo_is_there,
 )
@@ -151,6 +152,10 @@ class Hooks:
                 "_maybe_set_eval_frame",
                 lambda original: watch_dynamo(self._watch, original),
             )
+            try:
+                stay_out_of_graphs()
+            except Exception as error:  # an inside of torch's; without it all is slower, no more
+                self._watch.report_failure("stay out of compiled graphs", error)
 
         self._cancel_dynamo = when_dynamo_is_there(wrap)
 
