@@ -31,7 +31,6 @@ export class TensorFrames implements vscode.Disposable {
   private selectionTimer: ReturnType<typeof setTimeout> | undefined;
   /** Counts the searches: only the newest may tell what it found. */
   private search = 0;
-  private hadSession = false;
 
   readonly onDidChange = this.changed.event;
 
@@ -42,6 +41,10 @@ export class TensorFrames implements vscode.Disposable {
         this.onStop(session);
       }),
       sessions.onDidChange(() => {
+        this.changed.fire();
+      }),
+      sessions.onDidEnd((session) => {
+        this.stops.delete(session.debug.id);
         this.changed.fire();
       }),
       vscode.debug.onDidChangeActiveStackItem(() => {
@@ -58,12 +61,11 @@ export class TensorFrames implements vscode.Disposable {
 
   get program(): Program {
     const debug = vscode.debug.activeStackItem?.session ?? vscode.debug.activeDebugSession;
-    if (!debug) return { state: this.hadSession ? "ended" : "none", type: "" };
+    if (!debug) return { state: this.latest ? "ended" : "none", type: "" };
     const session = this.sessions.of(debug);
     const { type } = debug;
     const isOther = !session || (!session.isOurs && session.state !== "starting");
     if (isOther && type !== "zentracer") return { state: "foreign", type };
-    this.hadSession = true;
     return { state: session?.state ?? "starting", type };
   }
 

@@ -27,6 +27,7 @@ export class TensorPanelView {
   private shownLook: Look | undefined;
   private generation = 0;
   private posted = "";
+  private isClosed = false;
   private readonly cancelled = new Set<number>();
 
   constructor(
@@ -49,6 +50,9 @@ export class TensorPanelView {
     });
     panel.onDidChangeViewState(() => {
       this.update();
+    });
+    panel.onDidDispose(() => {
+      this.isClosed = true;
     });
     this.load();
   }
@@ -174,6 +178,7 @@ export class TensorPanelView {
   }
 
   private post(message: ToPanel): void {
+    if (this.isClosed) return; // an answer may come after the panel
     void this.panel.webview.postMessage(send(message));
   }
 }

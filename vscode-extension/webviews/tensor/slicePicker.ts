@@ -44,7 +44,10 @@ export class SlicePicker extends LitElement {
       }
       vscode-single-select {
         min-width: 0;
-        width: 90px;
+        width: 108px;
+      }
+      .dim[data-role="index"] vscode-single-select {
+        width: 82px;
       }
       .range {
         padding-right: 7px;
@@ -106,7 +109,7 @@ export class SlicePicker extends LitElement {
     const isFixed = slice.channels !== null;
     const roles = role === "channels" ? [CHANNELS] : ROLES;
     const label = roles.find((one) => one.value === role)?.label ?? role;
-    return html`<div class="dim" role="group" aria-label="Dimension ${dim}" data-dim=${dim}>
+    return html`<div class="dim" role="group" aria-label="Dimension ${dim}" data-dim=${dim} data-role=${role}>
       <span class="faint" title="Dimension ${dim} has ${size} entries">dim ${dim}</span>
       ${slice.shape.length < 2
         ? nothing
