@@ -15,12 +15,6 @@ export function expressionAt(text: string, offset: number): string | undefined {
   return isExpression(found) ? found : undefined;
 }
 
-/** Whether a text names a value without calling anything; calls are for those who ask. */
-export function isPlainExpression(text: string): boolean {
-  const code = maskStrings(text);
-  return isExpression(text) && !code.includes("(");
-}
-
 /** Python's keywords that no expression starts with or consists of. */
 const KEYWORDS = new Set(
   ("False None True and as assert async await break class continue def del elif else except " +
