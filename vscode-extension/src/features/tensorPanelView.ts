@@ -19,7 +19,6 @@ import type { Look, TensorFrames } from "./tensorFrames";
 const COMMANDS: Readonly<Record<Action, string>> = {
   startDebugging: "workbench.action.debug.start",
   copyAdapterPath: "zentracer.copyAdapterPath",
-  openLog: "zentracer.openLog",
 };
 
 export class TensorPanelView {
