@@ -11,6 +11,7 @@ import * as inspectTensor from "./features/inspectTensor";
 import * as quickFix from "./features/quickFix";
 import * as sessionsView from "./features/sessionsView";
 import * as statusBar from "./features/statusBar";
+import * as tensorHover from "./features/tensorHover";
 import * as tensorPanel from "./features/tensorPanel";
 import * as walkthrough from "./features/walkthrough";
 
@@ -21,6 +22,7 @@ const FEATURES = [
   statusBar,
   quickFix,
   walkthrough,
+  tensorHover,
   tensorPanel,
   inspectTensor,
 ];
