@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, cast
+from typing import Any
 
-from zentracer.wire.messages import BreakpointHit, FrameworkLoaded, Notice, Step
+from zentracer.wire.messages import BreakpointHit
 from zentracer_dap import launch
+from zentracer_dap.features import runtimes
 from zentracer_dap.features.arming import Arming
 from zentracer_dap.features.breakpoint_list import BreakpointList
 from zentracer_dap.features.children import Children
-from zentracer_dap.features.ending import UNREADY_SECONDS, terminates
+from zentracer_dap.features.ending import end_seconds
 from zentracer_dap.features.findings import Findings
 from zentracer_dap.features.notices import Notices
 from zentracer_dap.features.processes import Processes
+from zentracer_dap.features.reaching import reach
 from zentracer_dap.features.steps import Steps
 from zentracer_dap.features.table import all_overrides
-from zentracer_dap.peers.debugpy import OwnDebugpy, dial
-from zentracer_dap.peers.runtime import Runtime, RuntimeListener
+from zentracer_dap.peers.debugpy import OwnDebugpy, address_of, dial
+from zentracer_dap.peers.runtime import RuntimeListener
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.channel import Channel
 from zentracer_dap.protocol.errors import DapError
 from zentracer_dap.protocol.messages import Json
 from zentracer_dap.session import Session, Start
 from zentracer_dap.settings import Settings
-
-END_SECONDS = 10.0
-"""How long the debugpy adapter may take to end before it is killed."""
 
 _OFF = "ZenTracer is switched off for this program (ZENTRACER=off)."
 
@@ -62,7 +61,8 @@ class Run:
         """The launched or attached process: the first one to connect."""
         self.unavailable: str | None = None
         """Why no runtime will ever connect, if that is known."""
-        self._own = OwnDebugpy(settings)
+        self.own_debugpy = OwnDebugpy(settings)
+        """The debugpy adapter that we started."""
         self._root: Session | None = None
         self._child_sessions: set[Session] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -78,10 +78,7 @@ class Run:
             connect: makes ``editor`` receive data.
             process: the debugpy adapter, started already, or None if there is no debugpy.
         """
-        self.link.on_hello = self._on_hello
-        self.link.on_gone = self._on_gone
-        self.link.on_event = self._on_runtime_event
-        self.link.on_problem = self.notices.tell
+        runtimes.listen(self)
         await self.link.open()
         await self.children.open()
         debugpy = Channel("debugpy", self.trace)
@@ -89,7 +86,7 @@ class Run:
         if process is None:
             root.failure = errors.debugpy_missing()
         else:
-            await self._own.adopt(process, debugpy)
+            await self.own_debugpy.adopt(process, debugpy)
         await connect
         try:
             return await root.ended
@@ -126,8 +123,8 @@ class Run:
         """
         if session.is_root:
             await self.prepare(command, arguments)
-            if command == "attach" and (address := _address(arguments)):
-                await self._reach(session, address)
+            if command == "attach" and (address := address_of(arguments)):
+                await reach(session, address)
         else:
             session.pid = arguments.get("subProcessId")
             await self.children.claim(session.pid)
@@ -155,54 +152,7 @@ class Run:
         env = launch.environment(arguments, self.link.address, self.link.token)
         return {**arguments, "env": env}
 
-    async def renew_debugpy(self, session: Session) -> None:
-        """Replace the debugpy behind ``session`` by a fresh one, for a restart."""
-        assert session.start is not None
-        session.debugpy.close()
-        debugpy = Channel("debugpy", self.trace)
-        address = _address(session.start.arguments)
-        if session.start.command == "attach" and address:
-            await dial(*address, debugpy)
-        else:
-            await self._own.end(END_SECONDS)
-            await self._own.spawn(debugpy)
-        session.listen_to(debugpy)
-
     # Ending
-
-    async def editor_closed(self, session: Session, problem: str | None) -> None:
-        """End a session whose editor is gone, or sends what cannot be understood."""
-        if session.ended.done():
-            return
-        if problem is not None:
-            error = errors.unreadable(problem)
-            session.exit_code = 1
-            session.editor.tell(error.text)
-            session.editor.terminated()
-        if not session.is_ending and session.debugpy.is_open:
-            session.is_ending = True
-            arguments: Json = {"terminateDebuggee": terminates(session, {})}
-            seconds = END_SECONDS if session.is_ready else UNREADY_SECONDS
-            answer = session.debugpy.request("disconnect", arguments)
-            await asyncio.wait([answer], timeout=seconds)
-        await self.finish(session)
-
-    async def debugpy_closed(self, session: Session) -> None:
-        """End a session whose debugpy is gone; say why if nobody asked for it."""
-        if session.ended.done():
-            return
-        if session.is_ending or session.editor.has_terminated or not session.is_root:
-            await self._after_last_answer(session)
-            return
-        error = await self._own.why_it_ended()
-        session.failure = error
-        session.exit_code = 1
-        session.fail_start(error)
-        if session.start is None:
-            return  # the launch is still to come; it gets the error as its answer
-        session.editor.tell(error.text)
-        session.editor.terminated()
-        await self.finish(session)
 
     async def finish(self, session: Session) -> None:
         """Close everything that belongs to ``session``."""
@@ -216,15 +166,8 @@ class Run:
                 child.editor.terminated()
                 await self.finish(child)
             if not session.leaves_running:
-                await self._own.end(END_SECONDS if session.is_ready else UNREADY_SECONDS)
+                await self.own_debugpy.end(end_seconds(session))
         session.end(session.exit_code)
-
-    async def _after_last_answer(self, session: Session) -> None:
-        """Let the handler of ``disconnect`` send its answer before the editor's side closes."""
-        await asyncio.sleep(0)
-        if not session.is_root:
-            session.editor.terminated()
-        await self.finish(session)
 
     async def _close(self) -> None:
         root = self._root
@@ -253,8 +196,6 @@ class Run:
         for feature in (self.breakpoints, self.findings, self.processes, self.steps):
             feature.flush()
 
-    # Runtimes
-
     def found(self, session: Session, hit: BreakpointHit) -> None:
         """Count what a process of ours has found."""
         pid = self.main_pid if session.is_root else session.pid
@@ -266,45 +207,3 @@ class Run:
         self.unavailable = reason
         self.notices.tell(reason)
         self.breakpoints.changed()
-
-    def _on_hello(self, runtime: Runtime) -> None:
-        if self.main_pid is None:
-            self.main_pid = runtime.pid
-        self.notices.welcome(runtime)
-        self.processes.changed()
-        self.spawn(self.arming.welcome(runtime))
-
-    def _on_gone(self, runtime: Runtime) -> None:
-        self.arming.forget(runtime.pid)
-        self.steps.gone(runtime.pid)
-        self.processes.gone(runtime)
-
-    def _on_runtime_event(self, runtime: Runtime, body: Any) -> None:
-        if isinstance(body, Notice):
-            self.notices.heard(body)
-        elif isinstance(body, Step):
-            self.steps.seen(runtime, body)
-        elif isinstance(body, FrameworkLoaded):
-            self.processes.loaded(runtime, body)
-
-    # debugpy
-
-    async def _reach(self, session: Session, address: tuple[str, int]) -> None:
-        """Put the debugpy adapter of a program that listens behind ``session``."""
-        debugpy = Channel("debugpy", self.trace)
-        await dial(*address, debugpy)
-        session.listen_to(debugpy)
-        await debugpy.request("initialize", session.editor.initialize_arguments)
-        await self._own.end(END_SECONDS)
-
-
-def _address(arguments: Json) -> tuple[str, int] | None:
-    """Where a program listens, in today's spelling (``connect``) or in the old one."""
-    connect = cast(Json, arguments.get("connect") or arguments)
-    port: Any = connect.get("port")
-    if port is None:
-        return None
-    try:
-        return str(connect.get("host") or "127.0.0.1"), int(port)
-    except (TypeError, ValueError):
-        raise errors.bad_argument("connect.port", "a port number") from None

@@ -16,6 +16,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from zentracer_dap.features import ending
 from zentracer_dap.features.hits import Hits
 from zentracer_dap.features.restart import Replay
 from zentracer_dap.peers.debugpy import IMPLEMENTED
@@ -82,7 +83,7 @@ class Session:
         self.debugpy.on_closed = lambda problem: None
         self.debugpy = debugpy
         debugpy.on_message = self._on_debugpy_message
-        debugpy.on_closed = lambda problem: self.spawn(self.run.debugpy_closed(self))
+        debugpy.on_closed = lambda problem: self.spawn(ending.debugpy_closed(self))
 
     # Answering and forwarding
 
@@ -186,7 +187,7 @@ class Session:
             self.fail(request, _our_fault(request["command"], problem))
 
     def _on_editor_closed(self, problem: str | None) -> None:
-        self.spawn(self.run.editor_closed(self, problem))
+        self.spawn(ending.editor_closed(self, problem))
 
     # debugpy -> editor
 

@@ -11,6 +11,7 @@ from dap_client import line_of
 
 from zentracer.wire.codec import decode
 from zentracer.wire.editor import EDITOR_EVENTS
+from zentracer_dap.features.findings import KEPT
 
 NAN = PROGRAMS / "nan_log.py"
 RANKS = PROGRAMS / "ranks.py"
@@ -63,6 +64,22 @@ def test_a_finding_is_told_before_the_stop_and_counted(client, write_program):
     assert "NaN" in first["message"]
     assert first["details"]["tensor"]["nan"] == 3
     assert first["stack"][0]["line"] == line_of(program, "log")
+
+
+def test_only_so_many_findings_are_kept(client, write_program):
+    lines = ["import torch", "x = torch.full((3,), -1.0)", "for _ in range(2):"]
+    lines += ["    torch.log(x)"] + ["torch.log(x)"] * KEPT
+    program = write_program("\n".join(lines))
+    client.launch(program=program, exceptions=[NONFINITE])
+    for _ in range(KEPT + 2):
+        client.resume(client.wait_event("stopped")["threadId"])
+    last = len(lines)
+    found = findings_when(client, lambda items: items and items[-1]["source"]["line"] == last)
+    assert client.until_exit() == 0
+    assert len(found) == KEPT
+    kept = [item["source"]["line"] for item in found]
+    assert kept == [4, *range(6, last + 1)], "the oldest of those that were seen once had to go"
+    assert found[0]["count"] == 2
 
 
 def test_findings_of_ranks_that_no_editor_looks_at(start_client):

@@ -11,6 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from zentracer_dap.features.injection import inject
+from zentracer_dap.features.reaching import renew
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.handlers import Overrides
 from zentracer_dap.protocol.messages import Json, arguments_of, body_of
@@ -151,7 +152,7 @@ async def _restart(session: Session, arguments: Json) -> Json:
     try:
         await session.run.prepare(command, arguments)
         await _end_old(session, terminate=command == "launch")
-        await session.run.renew_debugpy(session)
+        await renew(session)
         await _start_new(session, command, arguments)
     finally:
         session.replay.is_restarting = False

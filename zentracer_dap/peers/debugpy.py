@@ -7,13 +7,14 @@ import contextlib
 import os
 import subprocess
 import threading
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from zentracer_dap.debugpy_main import TOO_OLD
 from zentracer_dap.peers.spawn import spawn_debugpy
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.channel import Channel, over_pipes, set_no_delay
 from zentracer_dap.protocol.errors import DapError
+from zentracer_dap.protocol.messages import Json
 from zentracer_dap.settings import Settings
 
 IMPLEMENTED = frozenset(
@@ -55,6 +56,9 @@ IMPLEMENTED = frozenset(
 """Requests that debugpy answers. Any other makes it hang, so it must never get one."""
 
 _STDERR_KEPT = 4000
+
+END_SECONDS = 10.0
+"""How long the debugpy adapter may take to end before it is killed."""
 
 
 class DebugpyProcess:
@@ -133,7 +137,7 @@ class OwnDebugpy:
             raise errors.debugpy_missing()
         await self.adopt(process, channel)
 
-    async def end(self, seconds: float) -> None:
+    async def end(self, seconds: float = END_SECONDS) -> None:
         """Let the process end, within ``seconds``."""
         process, self._process = self._process, None
         if process is not None:
@@ -145,6 +149,18 @@ class OwnDebugpy:
         if self._process is not None:
             return await self._process.why_it_ended()
         return errors.debugpy_ended("")
+
+
+def address_of(arguments: Json) -> tuple[str, int] | None:
+    """Where a program listens, in today's spelling (``connect``) or in the old one."""
+    connect = cast(Json, arguments.get("connect") or arguments)
+    port: Any = connect.get("port")
+    if port is None:
+        return None
+    try:
+        return str(connect.get("host") or "127.0.0.1"), int(port)
+    except (TypeError, ValueError):
+        raise errors.bad_argument("connect.port", "a port number") from None
 
 
 async def dial(host: str, port: int, channel: Channel) -> None:
