@@ -14,6 +14,8 @@ from torch import Tensor
 
 from zentracer.control import edits
 from zentracer.control.source import Place, operands
+from zentracer.observe.moments import Moments
+from zentracer.observe.stats import HIT_LIMIT, look
 from zentracer.wire.messages import TextEdit
 
 
@@ -99,22 +101,21 @@ def epsilon(scene: Scene) -> str:
     return "1e-4" if is_half(scene.out, scene.inputs) else "1e-12" if scene.op == "sqrt" else "1e-8"
 
 
-def finite(x: Tensor) -> Tensor:
-    """Return the finite elements of ``x``, of a complex tensor their magnitudes."""
-    x = x.detach()
-    return x[torch.isfinite(x)] if not x.is_complex() else x.abs()[torch.isfinite(x.abs())]
-
-
 def smallest(scene: Scene) -> float | None:
     """Return the smallest finite element of the first input."""
-    values = [float(v.min()) for v in map(finite, scene.inputs[:1]) if v.numel()]
+    values = [seen.min for seen in map(_moments, scene.inputs[:1]) if seen and seen.count]
     return min(values) if values else None
 
 
 def largest(scene: Scene) -> float | None:
     """Return the largest finite magnitude among the inputs."""
-    values = [float(v.abs().max()) for v in map(finite, scene.inputs) if v.numel()]
+    values = [seen.absmax for seen in map(_moments, scene.inputs) if seen and seen.count]
     return max(values) if values else None
+
+
+def _moments(x: Tensor) -> Moments | None:
+    """Look at ``x`` piece by piece: a forked worker must not wake PyTorch's thread pool."""
+    return look(x, limit=HIT_LIMIT, sync=True).moments
 
 
 def fully_masked_rows(scene: Scene) -> str:
