@@ -10,7 +10,10 @@ from conftest import PROGRAMS
 from dap_client import line_of
 
 LOOP = PROGRAMS / "debug_loop.py"
-WHERE = "[__import__('sys').modules[n].__file__ for n in ('zentracer', 'msgpack', 'debugpy')]"
+WHERE = (
+    "[m.__file__ for modules in [__import__('sys').modules] for m in (modules['zentracer'], "
+    "modules['zentracer.wire.codec']._msgpack, modules['debugpy'])]"
+)
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def test_an_environment_with_other_versions(start_client, bundle, interpreter, t
 
 def test_another_zentracer_in_the_programs_environment(start_client, bundle, tmp_path):
     python, packages = make_environment(tmp_path / "poisoned", sys.executable)
-    poison(packages, "zentracer", "debugpy")
+    poison(packages, "zentracer", "msgpack", "debugpy")
     client = start_client(command=[python, str(bundle / "zentracer_dap")])
     where = check_session(client, python=python)
     assert where.count(str(bundle)) == 3

@@ -331,10 +331,10 @@ def test_a_reader_that_goes_away(write_program: Write, tmp_path: Path):
 
 
 def test_other_interpreters(write_program: Write, tmp_path: Path, interpreter: str):
-    write_program("import sys\nprint(sys.version_info[:2] >= (3, 10))\n")
+    write_program("import sys\nprint(sys.executable)\n")
     result = debug("--python", interpreter, "program.py", folder=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert result.stdout == "True\n"
+    assert os.path.samefile(result.stdout.strip(), interpreter)
 
 
 def test_the_contrastive_example(tmp_path: Path):
