@@ -24,6 +24,8 @@ const QUIET = {
   "workbench.tips.enabled": false,
   "extensions.ignoreRecommendations": true,
   "editor.minimap.enabled": false,
+  "workbench.hover.delay": 600_000,
+  "workbench.editor.revealIfOpen": true,
   "window.confirmBeforeClose": "never",
   "files.simpleDialog.enable": true,
   "window.dialogStyle": "custom",

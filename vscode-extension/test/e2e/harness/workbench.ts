@@ -1,6 +1,7 @@
 /** What a user does with the window as such: open files, run commands, read messages. */
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
+import { until } from "./waiting.ts";
 
 export class Workbench {
   readonly page: Page;
@@ -100,7 +101,13 @@ export class Workbench {
   /** Takes an entry of the context menu of what is shown there. */
   async contextMenu(on: Locator, entry: string): Promise<void> {
     await on.click({ button: "right" });
-    await this.page.locator(".monaco-menu .action-item", { hasText: exactly(entry) }).click();
+    const item = this.page.locator(".monaco-menu .action-item", { hasText: exactly(entry) });
+    await item.waitFor();
+    // The menu is deaf to the mouse in its first tenth of a second.
+    await until(`the menu to take “${entry}”`, async () => {
+      await item.click({ timeout: 1000 }).catch(() => undefined);
+      return !(await item.isVisible());
+    });
   }
 
   /** The rows of a view, by the view's title. */
