@@ -63,7 +63,8 @@ test("restart runs the program again, with a new process", async () => {
 test("a second session runs beside the first", async () => {
   await editor().debug.toggleBreakpoint("tensors.py", lineOf("tensors.py", "look"));
   await editor().workbench.command("ZenTracer: Debug Python File with ZenTracer");
-  await editor().debug.stoppedAt("tensors.py", lineOf("tensors.py", "look"));
+  await editor().debug.session("steps.py", "paused").waitFor();
+  await editor().debug.session("tensors.py", "paused").waitFor();
   await editor().workbench.showZenTracer();
   await editor().workbench.viewRow("Sessions", "steps.py").waitFor();
   await editor().workbench.viewRow("Sessions", "tensors.py").waitFor();
@@ -71,16 +72,11 @@ test("a second session runs beside the first", async () => {
 });
 
 test("the ranks of torchrun are below it, and named by their rank", async () => {
-  const line = lineOf("ranks.py", "ranks");
-  await editor().debug.toggleBreakpoint("ranks.py", line);
+  await editor().debug.toggleBreakpoint("ranks.py", lineOf("ranks.py", "ranks"));
   await editor().debug.startConfiguration("two ranks");
   await editor().debug.showView();
-  const rows = editor().page.locator(".debug-call-stack .monaco-list-row .session");
-  const row = (name: string): Promise<void> => rows.filter({ hasText: name }).first().waitFor();
-  await row("two ranks");
-  await row("rank 0");
-  await row("rank 1");
-  await editor().debug.stoppedAt("ranks.py", line);
+  await editor().debug.session("rank 0", "paused").waitFor();
+  await editor().debug.session("rank 1", "paused").waitFor();
   await editor().workbench.showZenTracer();
   for (const rank of ["rank 0", "rank 1"]) {
     const nested = editor().workbench.viewRow("Sessions", rank);

@@ -69,6 +69,12 @@ export class Debugging {
     return this.page.locator(".debug-call-stack .stack-frame", { hasText: label }).first();
   }
 
+  /** The row of one of several sessions in the Call Stack; `state` as in “Paused”. */
+  session(name: string, state: string): Locator {
+    const label = new RegExp(`${escaped(name)}.*${state}`, "is");
+    return this.page.locator(".debug-call-stack .monaco-list-row", { hasText: label }).first();
+  }
+
   /** What the exception widget says. */
   async exception(): Promise<string> {
     const widget = this.page.locator(".exception-widget");

@@ -10,7 +10,7 @@ export const examples = join(repository, "examples");
 export const programs = join(extensionFolder, "test/e2e/programs");
 export const vsix = join(repository, "build/zentracer.vsix");
 /** Screenshots, logs and whatever else helps to understand a failure. */
-export const output = join(repository, "build/e2e");
+export const output = join(repository, process.env["ZENTRACER_EDITOR_OUTPUT"] ?? "build/e2e");
 /** The extension, installed once for all tests. */
 export const extensions = join(output, "extensions");
 

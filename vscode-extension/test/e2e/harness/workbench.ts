@@ -14,7 +14,6 @@ export class Workbench {
 
   /** Waits until what the extension contributes is there: before that, F5 belongs to the browser. */
   async ready(): Promise<void> {
-    await this.page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
     await this.activity("ZenTracer").waitFor();
   }
 
@@ -130,7 +129,9 @@ export class Workbench {
   }
 
   async reload(): Promise<void> {
-    await this.page.reload();
+    const loaded = this.page.waitForEvent("load");
+    await this.command("Developer: Reload Window");
+    await loaded;
     await this.ready();
   }
 }
