@@ -106,7 +106,8 @@ export class SlicePicker extends LitElement {
 
   private dimension(slice: Slice, size: number, dim: number): TemplateResult {
     const role = roleOf(slice, dim);
-    const isFixed = slice.channels !== null;
+    // Of two dimensions there is nothing to choose but which is which, and that is a button.
+    const isFixed = slice.channels !== null || slice.shape.length === 2;
     const roles = role === "channels" ? [CHANNELS] : ROLES;
     const label = roles.find((one) => one.value === role)?.label ?? role;
     return html`<div class="dim" role="group" aria-label="Dimension ${dim}" data-dim=${dim} data-role=${role}>
