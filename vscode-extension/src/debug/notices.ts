@@ -6,11 +6,14 @@ import type { Sessions } from "./sessions";
 export function register(context: vscode.ExtensionContext, sessions: Sessions, log: Log): void {
   const shown = new Set<string>();
   const subscription = sessions.onDidChange(() => {
-    for (const notice of sessions.all().flatMap((session) => session.notices)) {
-      if (shown.has(notice)) continue;
-      shown.add(notice);
-      log.channel.warn(notice);
-      void show(notice, log);
+    for (const session of sessions.all()) {
+      for (const notice of session.notices) {
+        if (shown.has(notice)) continue;
+        shown.add(notice);
+        log.channel.warn(notice);
+        // The adapter's output of the category “important” is a message already.
+        if (!session.heard.has(notice)) void show(notice, log);
+      }
     }
   });
   context.subscriptions.push(subscription);

@@ -13,6 +13,7 @@ export class Session implements ZenSession {
   findings: readonly Finding[] = [];
   readonly steps = new Map<number, StepSeen>();
   notices: readonly string[] = [];
+  readonly heard = new Set<string>();
 
   constructor(
     readonly debug: vscode.DebugSession,
@@ -54,9 +55,12 @@ export class Session implements ZenSession {
       case "processes":
         this.processes = readEvent(name, body).processes;
         return;
-      case "notice":
-        this.addNotice(readEvent(name, body).message);
+      case "notice": {
+        const { message } = readEvent(name, body);
+        this.heard.add(message);
+        this.addNotice(message);
         return;
+      }
       case "step": {
         const step = readEvent(name, body);
         this.steps.set(step.pid, step);
