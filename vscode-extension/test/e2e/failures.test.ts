@@ -1,7 +1,7 @@
 /** What goes wrong around a program, and what the user reads then. */
 import { chmodSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { python } from "./harness/places.ts";
 import { processesOf } from "./harness/processes.ts";
 import { lineOf, program } from "./harness/programs.ts";
@@ -15,23 +15,24 @@ const steps = {
   program: `${WORK}/steps.py`,
   console: "integratedTerminal",
 };
-const editor = story({
-  name: "failures",
-  files: ["steps.py", "many_modules.py"].map(program),
-  configurations: [
-    { ...steps, name: "healthy" },
-    { ...steps, name: "interpreter missing", python: "/nowhere/bin/python" },
-    { ...steps, name: "interpreter too old", python: `${WORK}/old-python` },
-    { ...steps, name: "without torch", python: BASE },
-    { ...steps, name: "another zentracer", env: { PYTHONPATH: `${WORK}/elsewhere` } },
-    { ...steps, name: "switched off", env: { ZENTRACER: "off" } },
-  ],
-});
-
-afterEach(async () => {
-  await editor().debug.stop();
-  await editor().workbench.command("Notifications: Clear All Notifications");
-});
+const editor = story(
+  {
+    name: "failures",
+    files: ["steps.py", "many_modules.py"].map(program),
+    configurations: [
+      { ...steps, name: "healthy" },
+      { ...steps, name: "interpreter missing", python: "/nowhere/bin/python" },
+      { ...steps, name: "interpreter too old", python: `${WORK}/old-python` },
+      { ...steps, name: "without torch", python: BASE },
+      { ...steps, name: "another zentracer", env: { PYTHONPATH: `${WORK}/elsewhere` } },
+      { ...steps, name: "switched off", env: { ZENTRACER: "off" } },
+    ],
+  },
+  async ({ debug, workbench }) => {
+    await debug.stop();
+    await workbench.command("Notifications: Clear All Notifications");
+  },
+);
 
 test("an interpreter that is missing is named", async () => {
   await editor().debug.startConfiguration("interpreter missing");

@@ -46,7 +46,15 @@ export class Workbench {
   async quickInput(key: string, text: string, label: string): Promise<void> {
     await this.page.keyboard.press(key);
     await this.input.waitFor();
-    await this.input.fill(text);
+    // What is listed may be read only now, and is not looked at again before something is typed.
+    await until(`“${label}” in the list`, async () => {
+      await this.input.fill("");
+      await this.input.fill(text);
+      return this.row(label).waitFor({ timeout: 2000 }).then(
+        () => true,
+        () => false,
+      );
+    });
     await this.row(label).click();
     await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
   }
