@@ -10,6 +10,7 @@ import {
   environmentOf,
   isEmpty,
   ofFile,
+  ofStart,
   pythonOf,
 } from "../pure/configuration";
 import { parseEnvFile } from "../pure/envFile";
@@ -46,7 +47,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
   ): vscode.DebugConfiguration | undefined {
     if (isChild(given)) return given;
     const file = openFile();
-    const start = isEmpty(given) ? ofFile(file) : ({ ok: true, value: given } as const);
+    const start = isEmpty(given) ? ofStart(given, file) : ({ ok: true, value: given } as const);
     return accepted(start.ok ? completed(start.value, file, folder?.uri.fsPath) : start);
   }
 

@@ -37,6 +37,12 @@ export function ofFile(file: OpenFile | undefined): Outcome {
   return yes({ type: TYPE, request: "launch", name, program: file.path });
 }
 
+/** The same for a start without launch.json, which may still ask to run without debugging. */
+export function ofStart(given: Configuration, file: OpenFile | undefined): Outcome {
+  const own = ofFile(file);
+  return own.ok ? yes({ ...given, ...own.value }) : own;
+}
+
 /** Completes what the user left out. Without a folder, a program runs in its own. */
 export function completed(
   configuration: Configuration,
@@ -53,12 +59,11 @@ export function completed(
   }
   const defaults: Configuration = { console: "integratedTerminal" };
   if (folder !== undefined) defaults["cwd"] = folder;
-  if (given.length === 0) {
-    const own = ofFile(file);
-    if (!own.ok) return no(`The configuration has no "program". ${own.sentence}`);
-    defaults["program"] = own.value["program"];
-  }
-  return launch(withDefaults(configuration, defaults));
+  const whole = withDefaults(configuration, defaults);
+  if (given.length > 0) return launch(whole);
+  const own = ofFile(file);
+  if (!own.ok) return no(`The configuration has no "program". ${own.sentence}`);
+  return launch({ ...whole, program: own.value["program"] });
 }
 
 /** Program and arguments of the interpreter that a configuration names. */

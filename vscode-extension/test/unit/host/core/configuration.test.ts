@@ -6,6 +6,7 @@ import {
   environmentOf,
   isEmpty,
   ofFile,
+  ofStart,
   pythonOf,
 } from "../../../../src/pure/configuration";
 
@@ -39,6 +40,16 @@ test.each([
 ])("%j cannot be debugged, and a sentence says why", (file, sentence) => {
   expect(sentenceOf(ofFile(file))).toContain(sentence);
   expect(sentenceOf(completed({ request: "launch" }, file, "/work"))).toContain(sentence);
+});
+
+test("without launch.json a file can also run without being debugged", () => {
+  expect(valueOf(ofStart({ noDebug: true }, FILE))).toMatchObject({ noDebug: true, program: FILE.path });
+  expect(sentenceOf(ofStart({ noDebug: true }, undefined))).toContain("Open the Python file");
+});
+
+test.each([[""], [null]])("a program %j stands for the open file", (program) => {
+  const found = valueOf(completed({ request: "launch", program }, FILE, undefined));
+  expect(found["program"]).toBe("/work/train.py");
 });
 
 test("what is missing is completed, what is there stays", () => {
