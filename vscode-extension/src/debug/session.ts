@@ -43,6 +43,15 @@ export class Session implements ZenSession {
     return this.run.stoppedText;
   }
 
+  /** Takes one message from the adapter; returns whether a thread has just stopped. */
+  observe(message: unknown): boolean {
+    const before = this.run.pid;
+    const stops = this.run.observe(message);
+    // Started again: the steps are those of processes that are gone.
+    if (before !== undefined && before !== this.run.pid) this.steps.clear();
+    return stops;
+  }
+
   /** Takes an event about the whole run. @throws Mismatch */
   receive(name: EventName, body: unknown): void {
     switch (name) {

@@ -130,6 +130,9 @@ export class Sessions implements vscode.Disposable {
         this.onMessage(session, message);
       },
       // An adapter that could not be started has no terminate event.
+      onError: () => {
+        if (session.state === "starting") this.end(debug);
+      },
       onExit: () => {
         if (session.state === "starting") this.end(debug);
       },
@@ -138,7 +141,7 @@ export class Sessions implements vscode.Disposable {
 
   private onMessage(session: Session, message: unknown): void {
     const { state, stoppedText, pid, handshake } = session.run;
-    const stops = session.run.observe(message);
+    const stops = session.observe(message);
     const now = session.run;
     if (now.handshake && now.handshake !== handshake) this.greet(session, now.handshake.protocolVersion);
     const isNew =
