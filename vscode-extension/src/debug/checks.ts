@@ -26,7 +26,9 @@ export async function checkInterpreter(
   if (answer.kind !== "answered" || program === undefined) return "start";
   const { frameworks } = answer.probe;
   const missing = (await importsOf(program)).find((name) => frameworks?.has(name) === false);
-  return missing === undefined ? "start" : askAbout(missing, answer.file);
+  if (missing === undefined) return "start";
+  probes.forget(); // the next start comes after it was installed
+  return askAbout(missing, answer.file);
 }
 
 /** Says why an interpreter cannot run the adapter; nothing if it can. */

@@ -12,13 +12,16 @@ export const home = homedir();
 /** Longest that an interpreter may take to answer; a network drive may need a while. */
 const PATIENCE_MS = 30_000;
 
+/** Most that a command may print; a list of all processes with their arguments is long. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
 /** Output of a command; rejects if it cannot be run or fails. */
 export function outputOf(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
-  const options = { env, cwd: tmpdir(), timeout: PATIENCE_MS, windowsHide: true };
+  const options = { env, cwd: tmpdir(), timeout: PATIENCE_MS, maxBuffer: MOST_BYTES, windowsHide: true };
   return new Promise((resolve, reject) => {
     execFile(command, args, options, (error, stdout) => {
       if (error) reject(new Error(error.message, { cause: error }));
