@@ -122,6 +122,8 @@ export class Store {
   }
 
   start(): void {
+    // The host opens a panel again only by what was saved, also if nothing was shown yet.
+    if (this.outside.saved() === undefined) this.save();
     this.outside.post({ type: "ready", expression: this.situation.expression });
   }
 
@@ -146,11 +148,7 @@ export class Store {
   }
 
   setPageSize(size: Place): void {
-    const { maxRows } = this.settings;
-    this.pageSize = {
-      width: Math.max(1, Math.min(size.width, maxRows)),
-      height: Math.max(1, Math.min(size.height, maxRows)),
-    };
+    this.pageSize = size;
     this.ask();
   }
 
@@ -176,6 +174,7 @@ export class Store {
         return;
       case "settings":
         this.settings = message.settings;
+        this.ask();
         return;
       case "answer":
         this.answered(message.id, message.body);
@@ -232,8 +231,18 @@ export class Store {
       case "histogram":
         return { ...rest, histogram: histogramQuery(slice, scope) };
       case "values":
-        return { ...rest, values: pageQuery(slice, this.view.page, this.pageSize) };
+        return { ...rest, values: pageQuery(slice, this.view.page, this.page()) };
     }
+  }
+
+  /** The values that have room, within the setting. */
+  private page(): Place {
+    const { maxRows } = this.settings;
+    const { width, height } = this.pageSize;
+    return {
+      width: Math.max(1, Math.min(width, maxRows)),
+      height: Math.max(1, Math.min(height, maxRows)),
+    };
   }
 
   private changed(): void {

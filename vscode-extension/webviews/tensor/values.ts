@@ -93,7 +93,8 @@ export class Values extends LitElement {
         this.dragging = true;
         this.select(row, column, event.shiftKey);
       }}
-      @pointerenter=${() => {
+      @pointerenter=${(event: PointerEvent) => {
+        this.dragging &&= event.buttons !== 0; // it may have been let go outside
         if (this.dragging) this.select(row, column, true);
       }}
     >
