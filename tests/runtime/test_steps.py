@@ -80,6 +80,21 @@ def test_the_step_is_that_of_a_hit() -> None:
     assert [hit.details.step for hit in host.hits] == [host.steps[-1].step] == [2]
 
 
+def test_a_stop_in_backward_tells_the_loss_of_its_step() -> None:
+    net = model()
+    optimizer = sgd(net)
+    with watching() as host:
+        loss_of(net).backward()
+        optimizer.step()
+        root = (
+            net(torch.zeros(2, 3)).sub(net.bias).sqrt().sum()
+        )  # 0, whose derivative is not finite
+        root.backward()
+    assert len(host.hits) == 1
+    assert (host.steps[-1].step, host.steps[-1].loss) == (1, 0.0)
+    assert host.steps[-1].step == host.hits[0].details.step
+
+
 def test_two_optimizers_share_a_step() -> None:
     one, two = model(), model()
     first, second = sgd(one), sgd(two)

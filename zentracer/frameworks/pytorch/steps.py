@@ -79,6 +79,13 @@ class Steps:
             self._loss = None  # no backward since
         self._loss_step = step
         self._scaling, self._scaled, self._unscaled = False, None, None
+        self._tell(step)
+
+    def stops(self, step: int) -> None:
+        """Tell the user where the program stands: with the loss whose backward has begun, if so."""
+        self._tell(step)
+
+    def _tell(self, step: int) -> None:
         loss = self._loss.value if self._loss is not None else None
         self._watch.host.stepped(Step(step=step, loss=loss, overhead=self.overhead.share))
 

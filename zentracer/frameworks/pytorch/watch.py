@@ -253,6 +253,7 @@ class Watch:
         try:
             ids = tuple(armed.id for armed in self.filters if self._wanted(armed, finding))
             if ids:
+                self.steps.stops(finding.step)
                 self.host.stop(hit_of(finding, ids), frame)
         except Exception as error:  # ours to report, never the training's to die from
             self.host.notice(
