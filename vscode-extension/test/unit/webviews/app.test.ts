@@ -297,30 +297,6 @@ test("what was chosen is there again after a reload", async () => {
   expect(again.find("#tab-values").getAttribute("aria-selected")).toBe("true");
 });
 
-test("a panel that has shown nothing yet is kept over a reload", async () => {
-  const panel = logits();
-  await panel.situate({ state: "none", readable: false, where: "", generation: 0 });
-  expect(panel.saved).toMatchObject({ expression: "logits" });
-});
-
-test("what was saved before stays until there is something newer", async () => {
-  const panel = logits();
-  await panel.situate();
-  await open(panel, "values");
-  const again = new Panel((query) => LOGITS[query.view], "logits", panel.saved);
-  await again.situate({ state: "none", readable: false, where: "", generation: 0 });
-  expect(again.saved).toBeUndefined();
-});
-
-test("another number of rows in the settings takes effect at once", async () => {
-  const panel = logits();
-  await panel.situate();
-  await open(panel, "values");
-  panel.receive({ type: "settings", settings: { colourMap: "auto", maxRows: 2 } });
-  await panel.settle();
-  expect(panel.queries.at(-1)).toMatchObject({ view: "page", height: 2, width: 2 });
-});
-
 test("what another version has saved does no harm", async () => {
   const panel = new Panel((query) => LOGITS[query.view], "logits", {
     view: { tab: "chart", marks: 7, page: { row: -3 } },
