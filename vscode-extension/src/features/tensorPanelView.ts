@@ -11,6 +11,7 @@ import {
   type ToHost,
   type ToPanel,
 } from "../pure/panelMessages";
+import { PanelQueries } from "../pure/panelQueries";
 import { COLOUR_CHOICES } from "../pure/tensorColours";
 import { pageHtml } from "../pure/tensorHtml";
 import type { Situation } from "../pure/tensorSituation";
@@ -27,7 +28,7 @@ export class TensorPanelView {
   private generation = 0;
   private posted = "";
   private isClosed = false;
-  private readonly cancelled = new Set<number>();
+  private readonly queries = new PanelQueries();
 
   constructor(
     readonly panel: vscode.WebviewPanel,
@@ -122,6 +123,7 @@ export class TensorPanelView {
     switch (message.type) {
       case "ready":
         this.posted = "";
+        this.queries.reset();
         this.updateSettings();
         this.update();
         return;
@@ -129,7 +131,7 @@ export class TensorPanelView {
         void this.answer(message);
         return;
       case "cancel":
-        this.cancelled.add(message.id);
+        this.queries.cancel(message.id);
         return;
       case "pin":
         this.pinned = message.pinned ? (this.frames.look ?? "nothing") : undefined;
@@ -152,15 +154,13 @@ export class TensorPanelView {
 
   private async answer(message: Extract<ToHost, { type: "query" }>): Promise<void> {
     const { id } = message;
+    const isWanted = this.queries.begin(id);
     try {
       const body = await this.ask(message);
-      if (!this.cancelled.has(id)) this.post({ type: "answer", id, body });
+      if (isWanted()) this.post({ type: "answer", id, body });
     } catch (error) {
-      if (this.cancelled.has(id)) return;
       const sentence = error instanceof Error ? error.message : String(error);
-      this.post({ type: "failure", id, message: sentence });
-    } finally {
-      this.cancelled.delete(id);
+      if (isWanted()) this.post({ type: "failure", id, message: sentence });
     }
   }
 
@@ -187,6 +187,12 @@ function readSettings(): Settings {
   const wanted = settings.get<string>("colorMap");
   return {
     colourMap: COLOUR_CHOICES.find((choice) => choice === wanted) ?? "auto",
-    maxRows: settings.get<number>("maxRows") ?? 100,
+    maxRows: rowsWithin(settings.get<unknown>("maxRows")),
   };
+}
+
+/** settings.json takes any value; the bounds are those in package.json. */
+function rowsWithin(value: unknown): number {
+  if (typeof value !== "number" || !Number.isFinite(value)) return 100;
+  return Math.max(10, Math.min(1000, Math.round(value)));
 }
