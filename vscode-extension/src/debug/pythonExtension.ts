@@ -16,7 +16,16 @@ export async function select(): Promise<void> {
 
 /** Path of the selected interpreter; nothing if no such extension is there or has one. */
 export async function activePython(resource: vscode.Uri | undefined): Promise<string | undefined> {
-  return (await fromPython(resource)) ?? (await fromEnvironments(resource));
+  return (await answer(fromPython(resource))) ?? (await answer(fromEnvironments(resource)));
+}
+
+/** An extension that fails is as one that has nothing selected: there are other places to look. */
+async function answer(asked: Promise<string | undefined>): Promise<string | undefined> {
+  try {
+    return await asked;
+  } catch {
+    return undefined; // its own fault, of which it tells by itself
+  }
 }
 
 /** The API is looked at piece by piece: it belongs to an extension of any version. */

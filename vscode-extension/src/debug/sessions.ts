@@ -176,10 +176,13 @@ export class Sessions implements vscode.Disposable {
   private end(debug: vscode.DebugSession): void {
     const session = this.live.get(debug.id);
     if (!session) return;
+    this.batch.flush(); // what it told last is heard while it is still there
     this.live.delete(debug.id);
     session.run.end();
     this.ended.fire(session);
     this.batch.request();
+    // Those that could not be reached are never said to have ended; without their root none goes on.
+    for (const child of this.live.values()) if (child.root === session) this.end(child.debug);
   }
 }
 

@@ -13,6 +13,13 @@ export class OncePerFrame {
     }, FRAME_MS);
   }
 
+  /** Runs it at once if it waits to be run. */
+  flush(): void {
+    if (this.timer === undefined) return;
+    this.dispose();
+    this.run();
+  }
+
   dispose(): void {
     clearTimeout(this.timer);
     this.timer = undefined;

@@ -20,6 +20,17 @@ test("many requests within a frame are one run, and the next frame is open again
   expect(run).toHaveBeenCalledTimes(2);
 });
 
+test("what waits can be run at once, and is then done", () => {
+  const run = vi.fn();
+  const once = new OncePerFrame(run);
+  once.flush();
+  expect(run).not.toHaveBeenCalled();
+  once.request();
+  once.flush();
+  vi.advanceTimersByTime(FRAME_MS);
+  expect(run).toHaveBeenCalledTimes(1);
+});
+
 test("nothing runs after the end", () => {
   const run = vi.fn();
   const once = new OncePerFrame(run);
