@@ -11,6 +11,7 @@ import { type FindingsStore, findingsOf } from "./findingsStore";
 import { documentAt, linesOf, openPlace } from "./places";
 
 const APPLIED = "zentracer.suggestionApplied";
+const RESTART = "workbench.action.debug.restart";
 
 export function register(context: vscode.ExtensionContext, sessions: Sessions): void {
   const store = findingsOf(context, sessions);
@@ -22,7 +23,9 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
     vscode.commands.registerCommand("zentracer.applySuggestion", (id: unknown) =>
       applySuggestion(store, lines, typeof id === "string" ? id : undefined),
     ),
-    vscode.commands.registerCommand(APPLIED, () => offerRestart(sessions)),
+    vscode.commands.registerCommand(APPLIED, (sessionId: unknown) =>
+      typeof sessionId === "string" ? offerRestart(sessions, sessionId) : undefined,
+    ),
   );
 }
 
@@ -79,7 +82,7 @@ function actionOf(
   }
   action.edit = replacing(document ?? origin, fix.line, fix.newText);
   action.isPreferred = choice.index === 0;
-  action.command = { command: APPLIED, title: "Offer to restart" };
+  action.command = { command: APPLIED, title: "Offer to restart", arguments: [choice.item.sessionId] };
   return action;
 }
 
@@ -109,9 +112,12 @@ async function applySuggestion(
     void vscode.window.showWarningMessage(`Not applied: ${reason}`);
     return;
   }
-  await vscode.workspace.applyEdit(replacing(document, fix.line, fix.newText));
+  if (!(await vscode.workspace.applyEdit(replacing(document, fix.line, fix.newText)))) {
+    void vscode.window.showWarningMessage(`Not applied: the editor cannot change ${placeOf(choice.edit)}.`);
+    return;
+  }
   await openPlace({ path: choice.edit.path, line: fix.line + 1, text: null, column: null, end_column: null });
-  await vscode.commands.executeCommand(APPLIED);
+  await vscode.commands.executeCommand(APPLIED, choice.item.sessionId);
 }
 
 async function choose(store: FindingsStore, id: string | undefined): Promise<Choice | undefined> {
@@ -134,12 +140,14 @@ async function choose(store: FindingsStore, id: string | undefined): Promise<Cho
   return (await vscode.window.showQuickPick(rows, { title, placeHolder: "Which one?" }))?.choice;
 }
 
-/** The running program has the old line in memory. */
-async function offerRestart(sessions: Sessions): Promise<void> {
-  if (!sessions.active()) return;
+/** The running program has the old line in memory; others that run have nothing to do with it. */
+async function offerRestart(sessions: Sessions, sessionId: string): Promise<void> {
+  const isLive = (): boolean => sessions.all().some((session) => session.debug.id === sessionId);
+  if (!isLive()) return;
   const restart = "Save and Restart";
   const said = "The line is changed. The running program still has the old one.";
   if ((await vscode.window.showInformationMessage(said, restart)) !== restart) return;
   await vscode.workspace.saveAll(false);
-  await vscode.commands.executeCommand("workbench.action.debug.restart");
+  // For a session that has ended the command would start whatever is selected.
+  if (isLive()) await vscode.commands.executeCommand(RESTART, undefined, { sessionId });
 }
