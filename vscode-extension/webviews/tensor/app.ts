@@ -19,6 +19,8 @@ import type { PictureEvents } from "./picture";
 
 const PROGRESS: readonly LaneName[] = ["stats", "heat", "image", "histogram", "values"];
 
+const SELECT_A_FRAME = "The tensor is read in the frame that is selected in the Call Stack.";
+
 export class TensorApp extends LitElement {
   static override styles = appStyles;
 
@@ -105,6 +107,7 @@ export class TensorApp extends LitElement {
       });
     }
     const why = advice(store.situation);
+    if (!why && !store.situation.readable) return this.notice("empty", "", SELECT_A_FRAME, "", () => undefined);
     if (!why) {
       const hidden = store.lanes.stats.slow ? "faint" : "sr"; // most answers come at once
       return html`<div role="status" class=${hidden}>Reading the tensor…</div>`;
@@ -157,10 +160,18 @@ export class TensorApp extends LitElement {
     if (!slice || !seen) return nothing;
     const why = unseen(seen);
     if (why) return html`<zt-notice tone="empty" icon="circle-slash" .text=${why}></zt-notice>`;
-    if (isSingle(slice.shape)) return html`<zt-scalar .view=${store.lanes.cell.shown}></zt-scalar>`;
+    if (isSingle(slice.shape)) return this.single(store);
     return html`<zt-stats .stats=${seen.stats}></zt-stats>
       ${seen.note ? html`<zt-notice tone="info" .text=${seen.note}></zt-notice>` : nothing}
       ${this.viewer(store)}`;
+  }
+
+  private single(store: Store): TemplateResult {
+    const { shown, failure } = store.lanes.cell;
+    if (failure === undefined) return html`<zt-scalar .view=${shown}></zt-scalar>`;
+    return this.notice("error", "", failure, "Retry", () => {
+      store.retry();
+    });
   }
 
   private viewer(store: Store): TemplateResult {
