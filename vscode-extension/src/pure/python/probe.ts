@@ -17,9 +17,14 @@ export const OLDEST = "3.9";
 
 const MARK = "zentracer-probe:";
 
-/** Runs on every Python since 2.7, and imports none of the frameworks. */
+/**
+ * Runs on every Python since 2.7, and imports none of the frameworks. The folder that it happens to
+ * run in is not looked into: anybody may have put a `json.py` there.
+ */
 export const PROBE_PROGRAM = `
-import json, sys
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import json
 try:
     from importlib.util import find_spec
 except ImportError:

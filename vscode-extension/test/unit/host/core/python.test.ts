@@ -1,4 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { choices } from "../../../../src/pure/python/choices";
 import { importedFrameworks, installCommand } from "../../../../src/pure/python/imports";
@@ -129,6 +132,17 @@ test("each interpreter is offered once, those of use first", () => {
     "/old",
     "/broken",
   ]);
+});
+
+test("what lies in the folder where the probe runs is not imported", () => {
+  const folder = mkdtempSync(join(tmpdir(), "probe-"));
+  try {
+    writeFileSync(join(folder, "json.py"), "raise SystemExit('this is not the real one')");
+    const options = { encoding: "utf8", cwd: folder } as const;
+    expect(readProbe(execFileSync("python3", ["-c", PROBE_PROGRAM], options))).toBeDefined();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("a real interpreter answers the probe", () => {
