@@ -1,7 +1,7 @@
 /** Before a program starts: whether its interpreter is there, new enough, and has what it needs. */
 import * as vscode from "vscode";
 import { readFile } from "node:fs/promises";
-import { importedFrameworks, installCommand } from "../pure/python/imports";
+import { frameworkOf, importedFrameworks, installCommand } from "../pure/python/imports";
 import { OLDEST } from "../pure/python/probe";
 import type { Answer, Probes } from "./probes";
 
@@ -11,11 +11,17 @@ const SELECT = "Select Another Interpreter";
 const ANYWAY = "Debug Anyway";
 const COPY = "Copy Install Command";
 
+/** What the interpreter is to run, as far as the configuration tells. */
+export interface Target {
+  readonly program: string | undefined;
+  readonly module: string | undefined;
+}
+
 /** Looks at the interpreter and says what is wrong; the user decides what to do about it. */
 export async function checkInterpreter(
   probes: Probes,
   command: readonly string[],
-  program: string | undefined,
+  target: Target,
   env: Record<string, unknown>,
 ): Promise<Verdict> {
   const answer = await probes.ask(command, env);
@@ -23,9 +29,9 @@ export async function checkInterpreter(
   if (fault !== undefined) {
     return (await vscode.window.showErrorMessage(fault, SELECT)) === SELECT ? "select" : "stop";
   }
-  if (answer.kind !== "answered" || program === undefined) return "start";
+  if (answer.kind !== "answered") return "start";
   const { frameworks } = answer.probe;
-  const missing = (await importsOf(program)).find((name) => frameworks?.has(name) === false);
+  const missing = (await importsOf(target)).find((name) => frameworks?.has(name) === false);
   if (missing === undefined) return "start";
   probes.forget(); // the next start comes after it was installed
   return askAbout(missing, answer.file);
@@ -62,7 +68,10 @@ async function askAbout(framework: string, python: string): Promise<Verdict> {
   }
 }
 
-async function importsOf(program: string): Promise<string[]> {
+async function importsOf({ program, module }: Target): Promise<string[]> {
+  const framework = module === undefined ? undefined : frameworkOf(module);
+  if (framework !== undefined) return [framework];
+  if (program === undefined) return [];
   try {
     return importedFrameworks(await readFile(program, "utf8"));
   } catch {

@@ -95,10 +95,9 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     let command = pythonOf(configuration);
     if (command.length === 0) command = list(await this.interpreters.find(folder));
     const env = isRecord(configuration["env"]) ? configuration["env"] : {};
-    const program: unknown = configuration["program"];
-    const file = typeof program === "string" ? program : undefined;
+    const target = { program: text(configuration["program"]), module: text(configuration["module"]) };
     while (command.length > 0) {
-      switch (await checkInterpreter(this.probes, command, file, env)) {
+      switch (await checkInterpreter(this.probes, command, target, env)) {
         case "start":
           return command;
         case "stop":
@@ -178,6 +177,10 @@ function accepted(outcome: Outcome): vscode.DebugConfiguration | undefined {
 
 function refuse(sentence: string): void {
   void vscode.window.showErrorMessage(sentence);
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 function list(python: string | undefined): string[] {

@@ -14,6 +14,11 @@ export function importedFrameworks(source: string): string[] {
   return FRAMEWORKS.filter((name) => names.has(name));
 }
 
+/** The framework that a module belongs to, as `torch.distributed.run` does. */
+export function frameworkOf(module: string): string | undefined {
+  return FRAMEWORKS.find((name) => name === top(module));
+}
+
 /** Command that installs a framework for an interpreter. */
 export function installCommand(python: string, framework: string): string {
   const quoted = /^[\w@%+=:,./\\-]+$/.test(python) ? python : `"${python}"`;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { choices } from "../../../../src/pure/python/choices";
-import { importedFrameworks, installCommand } from "../../../../src/pure/python/imports";
+import { frameworkOf, importedFrameworks, installCommand } from "../../../../src/pure/python/imports";
 import { type Sources, decide } from "../../../../src/pure/python/order";
 import {
   type Machine,
@@ -195,6 +195,12 @@ test.each([
   ["import\ttensorflow\r\n", ["tensorflow"]],
 ])("%j needs %j", (source, needed) => {
   expect(importedFrameworks(source)).toEqual(needed);
+});
+
+test("a module of a framework needs the framework", () => {
+  expect(frameworkOf("torch.distributed.run")).toBe("torch");
+  expect(frameworkOf("torchvision.train")).toBeUndefined();
+  expect(frameworkOf("package.torch")).toBeUndefined();
 });
 
 test("the command that installs can be pasted", () => {
