@@ -20,7 +20,8 @@ try {
   await editor.debug.stoppedAt(PROGRAM, line, "loss.backward()");
   const said = await editor.debug.exception();
   await editor.page.screenshot({ path: picture });
-  console.log(said.replaceAll("\u00a0", " ").split("\n").slice(0, 3).join("\n"));
+  const head = said.replaceAll("\u00a0", " ").split("\n").slice(0, 3).join("\n");
+  process.stdout.write(`${head}\n`);
 } finally {
   await editor.stop();
 }

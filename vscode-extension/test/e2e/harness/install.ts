@@ -8,8 +8,12 @@ export default function install(): void {
   checkInstalled();
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
+  installExtension(vsix);
+}
+
+export function installExtension(file: string): void {
   const folders = ["--user-data-dir", join(output, "installing"), "--extensions-dir", extensions];
-  execFileSync(editorNode, [codeServer, ...folders, "--install-extension", vsix], {
+  execFileSync(editorNode, [codeServer, ...folders, "--install-extension", file], {
     stdio: ["ignore", "ignore", "inherit"],
   });
 }
