@@ -33,9 +33,9 @@ export class SlicePicker extends LitElement {
       .dim {
         display: inline-flex;
         align-items: center;
-        gap: 6px;
-        padding: 2px 3px 2px 9px;
-        min-height: 32px;
+        gap: 5px;
+        padding: 1px 2px 1px 8px;
+        min-height: 30px;
         border: 1px solid var(--zt-line);
         border-radius: 5px;
       }
@@ -44,22 +44,22 @@ export class SlicePicker extends LitElement {
       }
       vscode-single-select {
         min-width: 0;
-        width: 108px;
+        width: 104px;
       }
       .dim[data-role="index"] vscode-single-select {
-        width: 82px;
+        width: 74px;
       }
       .range {
-        padding-right: 7px;
+        padding-right: 6px;
         font-variant-numeric: tabular-nums;
         white-space: nowrap;
       }
       input[type="range"] {
-        width: 56px;
+        width: 44px;
         accent-color: var(--vscode-charts-blue, var(--vscode-focusBorder));
       }
       input[type="number"] {
-        width: 48px;
+        width: 44px;
         padding: 2px 4px;
         font: inherit;
         font-variant-numeric: tabular-nums;

@@ -1,0 +1,131 @@
+// The pictures of the guides, taken in the real editor: node screenshots.ts
+//
+// docs/images/ gets them in the dark theme, build/screenshots/ in the light one too, to look at;
+// the walkthrough gets parts of them.
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Editor } from "./harness/editor.ts";
+import install from "./harness/install.ts";
+import { examples, extensionFolder, programs, repository } from "./harness/places.ts";
+
+const THEMES = { dark: "Dark 2026", light: "Light 2026" };
+type Theme = keyof typeof THEMES;
+
+const STOP = "nan_contrastive.py";
+const PANEL = "attention.py";
+const review = join(repository, "build/screenshots");
+const published = join(repository, "docs/images");
+const walkthrough = join(extensionFolder, "media/walkthrough");
+
+function lineOf(file: string, text: string): number {
+  return readFileSync(file, "utf8").split("\n").findIndex((line) => line.includes(text)) + 1;
+}
+
+function start(theme: Theme, file: string): Promise<Editor> {
+  return Editor.start({
+    name: `screenshots-${theme}`,
+    files: [file],
+    scale: 1.25,
+    settings: {
+      "workbench.colorTheme": THEMES[theme],
+      "window.autoDetectColorScheme": false,
+      "debug.openDebug": "neverOpen",
+      "debug.internalConsoleOptions": "neverOpen",
+      "workbench.editor.empty.hint": "hidden",
+      "workbench.layoutControl.enabled": false,
+      "editor.lightbulb.enabled": "on",
+    },
+  });
+}
+
+async function hidePanel(editor: Editor): Promise<void> {
+  const panel = editor.page.locator(".part.panel");
+  if (await panel.isVisible()) await editor.workbench.command("View: Hide Panel");
+  await panel.waitFor({ state: "hidden" });
+}
+
+async function take(editor: Editor, theme: Theme, name: string): Promise<void> {
+  await editor.page.mouse.move(640, 12); // away from whatever would show a hover
+  await editor.page.locator(".notification-toast").first().waitFor({ state: "hidden" });
+  const path = join(review, `${name}-${theme}.png`);
+  await editor.page.screenshot({ path, animations: "disabled" });
+  if (theme !== "dark") return;
+  copyFileSync(path, join(published, `${name}.png`));
+  copyFileSync(path, join(walkthrough, `${name}.png`));
+}
+
+/** The first stop, its finding with the fix, and a breakpoint for a module. */
+async function stop(theme: Theme): Promise<void> {
+  const editor = await start(theme, join(examples, STOP));
+  try {
+    await editor.debug.start(STOP);
+    await editor.debug.showView();
+    await editor.debug.stoppedAt(STOP, lineOf(join(examples, STOP), "loss.backward()"));
+    await hidePanel(editor);
+    await editor.debug.exception();
+    await editor.debug.variable("loss");
+    await take(editor, theme, "stop");
+    await finding(editor, theme);
+    await breakpoints(editor, theme);
+  } finally {
+    await editor.stop();
+  }
+}
+
+async function finding(editor: Editor, theme: Theme): Promise<void> {
+  const { workbench, page } = editor;
+  await workbench.showZenTracer();
+  const row = workbench.viewRow("Findings", "NaN in gradient");
+  await row.click();
+  await row.locator(".monaco-tl-twistie").click();
+  await workbench.viewRow("Findings", "Add 1e-8").waitFor();
+  await take(editor, theme, "findings");
+  await workbench.openFile(STOP, lineOf(join(examples, STOP), "torch.sqrt(squared)"));
+  await page.keyboard.press("Control+.");
+  await page.locator(".action-widget .monaco-list-row").first().waitFor();
+  await take(editor, theme, "fix");
+  await page.keyboard.press("Escape");
+}
+
+async function breakpoints(editor: Editor, theme: Theme): Promise<void> {
+  const { workbench, page } = editor;
+  await page.keyboard.press("F1");
+  await workbench.input.fill(">ZenTracer: Break in Module…");
+  await workbench.row("ZenTracer: Break in Module…").click();
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "layers.0" }).waitFor();
+  await workbench.input.fill("layers");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "layers.2" }).waitFor();
+  await take(editor, theme, "breakpoints");
+  await page.keyboard.press("Escape");
+}
+
+/** A tensor with NaN in it. */
+async function panel(theme: Theme): Promise<void> {
+  const file = join(programs, PANEL);
+  const editor = await start(theme, file);
+  try {
+    await editor.debug.toggleBreakpoint(PANEL, lineOf(file, "@weights"));
+    await editor.debug.start(PANEL);
+    await editor.debug.showView();
+    await editor.debug.stoppedAt(PANEL, lineOf(file, "weights = scores.softmax"));
+    await editor.debug.continue();
+    await editor.debug.stoppedAt(PANEL, lineOf(file, "@weights"));
+    await hidePanel(editor);
+    await editor.debug.inspect("weights");
+    const { content } = editor.panel;
+    await content.getByRole("spinbutton", { name: "Index of dimension 0" }).fill("2");
+    await content.getByRole("spinbutton", { name: "Index of dimension 0" }).press("Enter");
+    await content.locator("zt-legend .some").waitFor();
+    await content.locator("zt-picture canvas").scrollIntoViewIfNeeded();
+    await take(editor, theme, "tensor");
+  } finally {
+    await editor.stop();
+  }
+}
+
+install();
+for (const folder of [review, published, walkthrough]) mkdirSync(folder, { recursive: true });
+for (const theme of ["dark", "light"] as const) {
+  await stop(theme);
+  await panel(theme);
+}
