@@ -1,7 +1,7 @@
 // The pictures of the guides, taken in the real editor: node screenshots.ts
 //
 // docs/images/ gets them in the dark theme, build/screenshots/ in the light one too, to look at;
-// the walkthrough gets parts of them.
+// the walkthrough gets some of them.
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Editor } from "./harness/editor.ts";
@@ -13,6 +13,8 @@ type Theme = keyof typeof THEMES;
 
 const STOP = "nan_contrastive.py";
 const PANEL = "attention.py";
+/** What the walkthrough shows. */
+const WALKED = new Set(["stop", "breakpoints", "tensor", "fix"]);
 const review = join(repository, "build/screenshots");
 const published = join(repository, "docs/images");
 const walkthrough = join(extensionFolder, "media/walkthrough");
@@ -51,7 +53,7 @@ async function take(editor: Editor, theme: Theme, name: string): Promise<void> {
   await editor.page.screenshot({ path, animations: "disabled" });
   if (theme !== "dark") return;
   copyFileSync(path, join(published, `${name}.png`));
-  copyFileSync(path, join(walkthrough, `${name}.png`));
+  if (WALKED.has(name)) copyFileSync(path, join(walkthrough, `${name}.png`));
 }
 
 /** The first stop, its finding with the fix, and a breakpoint for a module. */
