@@ -47,7 +47,7 @@ export async function measureActs(rounds: number): Promise<Acts> {
         (acts.panel[action.name] ??= []).push(await timeOf(editor, action));
       }
       acts.nextStop.push(await timeFromStop(editor));
-      await editor.workbench.command("View: Close Editor");
+      await editor.workbench.closeTab("images");
     }
     return acts;
   } catch (error) {

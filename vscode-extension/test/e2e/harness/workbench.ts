@@ -75,6 +75,12 @@ export class Workbench {
     return this.page.locator(".tab", { hasText: name });
   }
 
+  async closeTab(name: string): Promise<void> {
+    const tab = this.tab(exactly(name));
+    await tab.locator(".tab-actions .action-label").click();
+    await tab.waitFor({ state: "detached" });
+  }
+
   cursorAt(line: number): Locator {
     return this.page.locator(".statusbar-item", { hasText: new RegExp(`^Ln ${String(line)},`) });
   }
