@@ -55,8 +55,9 @@ def call_scripted(watch: Watch, original: Callable[..., Any]) -> Callable[..., A
             returned = clock()
             install(watcher)
         _leave(watch, call, _plan(scripted), out, args, kwargs, sys._getframe(1))
-        if watch.meter is not None:
-            watch.meter.add(clock() - returned + called - start)
+        meter = watch.meter
+        if meter is not None:
+            meter.add(clock() - returned + called - start)
         return out
 
     return scripted_call
@@ -73,8 +74,9 @@ def watch_dynamo(watch: Watch, original: Callable[[Any], Any]) -> Callable[[Any]
     def maybe_set_eval_frame(callback: Any) -> Any:
         start = clock()
         _enter_or_leave(watch, sys._getframe(1), callback)
-        if watch.meter is not None:
-            watch.meter.add(clock() - start)
+        meter = watch.meter
+        if meter is not None:
+            meter.add(clock() - start)
         return original(callback)
 
     return maybe_set_eval_frame

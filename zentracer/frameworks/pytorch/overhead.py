@@ -44,28 +44,31 @@ class Overhead:
 
     def boundary(self) -> None:
         """End the step that was timed, or begin to time the next one if it is its turn."""
-        now = clock()
-        if self._watch.meter is not None:
-            self._end(self._watch.meter, now)
+        now, meter = clock(), self._watch.meter
+        if meter is not None:
+            self._end(meter, now)
         self._wait_steps -= 1
         if self._wait_steps <= 0 and now >= self._wait_until:
             self._begin()
 
     def forget(self) -> None:
-        """Give up the step that is being timed."""
+        """Give up the step that is being timed. May be called on any thread, at any moment."""
         self._watch.meter = None
-        if self._watcher is not None:
-            timed.end(self._watcher)
-            self._watcher = None
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            timed.end(watcher)
 
     def _begin(self) -> None:
-        self._watcher = getattr(self._watch.local, "watcher", None)
-        if self._watcher is None:
+        watcher: Watcher | None = getattr(self._watch.local, "watcher", None)
+        if watcher is None:
             return
         self._reading = self._reading or seconds_to_read_the_clock()
         self._stops = stops_so_far()
         self._watch.meter = meter = Meter()
-        timed.begin(self._watcher, meter)
+        timed.begin(watcher, meter)
+        self._watcher = watcher
+        if not self._watch.filters:  # disarmed meanwhile
+            self.forget()
         self._started = clock()
 
     def _end(self, meter: Meter, now: float) -> None:

@@ -63,7 +63,7 @@ class TimedWatcher(Watcher):
             plan = plan_for(func)
         kind = plan.kind
         if kind == IGNORE:
-            return self._call(func, args, kwargs, start)
+            return _call(self, func, args, kwargs, start)
         before = sequence_number()
         mine = get_ident() == self.ident  # not on the threads of the autograd engine
         if mine and before != self.seen and self.watch.main is self:
@@ -72,7 +72,7 @@ class TimedWatcher(Watcher):
         if kind == CHECK and plan.in_place and args and not self._passes_over(plan, args[0]):
             was_bad = self.suspicious(args[0]) and is_bad_tensor(args[0])
             before = sequence_number()
-        out = self._call(func, args, kwargs, start)
+        out = _call(self, func, args, kwargs, start)
         start = clock()
         trace = untrace()
         try:
@@ -91,22 +91,28 @@ class TimedWatcher(Watcher):
         self.meter.ours += clock() - start
         return out
 
-    def _call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], start: float) -> Any:
-        """Call ``func`` through the probe, as torch has called us."""
-        meter, probe = self.meter, self.probe
-        probe.seconds = -1.0
-        _push(probe)
-        called = clock()
-        try:
-            out = func(*args, **kwargs)
-        finally:
-            returned = clock()
-            _pop()
-            mode = returned - called - probe.seconds if probe.seconds >= 0 else 0.0
-            meter.ours += called - start + mode
-            meter.repeated += mode
-            meter.calls += 1
-        return out
+
+def _call(
+    watcher: TimedWatcher, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], start: float
+) -> Any:
+    """Call ``func`` through the probe, as torch has called us.
+
+    Not a method: whoever disarms, on another thread, makes a plain ``Watcher`` of ours meanwhile.
+    """
+    meter, probe = watcher.meter, watcher.probe
+    probe.seconds = -1.0
+    _push(probe)
+    called = clock()
+    try:
+        out = func(*args, **kwargs)
+    finally:
+        returned = clock()
+        _pop()
+        mode = returned - called - probe.seconds if probe.seconds >= 0 else 0.0
+        meter.ours += called - start + mode
+        meter.repeated += mode
+        meter.calls += 1
+    return out
 
 
 class TimedRun(Run):

@@ -77,8 +77,9 @@ class Updates:
         self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
         before, watch.step = watch.step, max(self._steps.values())
         watch.steps.completed(watch.step)
-        if watch.meter is not None:
-            watch.meter.add(clock() - start)
+        meter = watch.meter
+        if meter is not None:
+            meter.add(clock() - start)
         if watch.step != before:
             watch.steps.overhead.boundary()
 
