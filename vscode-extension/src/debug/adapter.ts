@@ -84,7 +84,7 @@ class Watcher implements vscode.DebugAdapterTracker {
     this.isReported = true;
     const said = whatWentWrong(await this.log.errorsSince(await this.size)) ?? how;
     this.log.channel.error(`the adapter of “${this.session.name}” ended: ${how}; ${said}`);
-    const text = `ZenTracer's debug adapter of “${this.session.name}” ended: ${said}`;
+    const text = `ZenTracer's debug adapter of “${this.session.name}” ended: ${said.replace(/\.$/, "")}. Its log: ${this.log.errorsFile}`;
     const picked = await vscode.window.showErrorMessage(text, LOG, RESTART);
     if (picked === LOG) await this.log.show();
     else if (picked === RESTART) await restart(this.session);

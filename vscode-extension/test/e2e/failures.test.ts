@@ -83,6 +83,7 @@ test("when the adapter dies, a message has the log and a restart, and the restar
   process.kill(adapter!, "SIGKILL");
   const message = editor().workbench.notification("debug adapter of “healthy” ended");
   await message.locator(".monaco-button", { hasText: "Open Log" }).waitFor();
+  expect(await message.innerText()).toContain("adapter-errors.log");
   await editor().screenshot("adapter-killed");
   await editor().debug.ended();
   await message.locator(".monaco-button", { hasText: "Restart" }).click();
