@@ -145,6 +145,14 @@ class Run:
         self.findings.restarted()
         self.breakpoints.restarted()
 
+    def forget_processes(self) -> None:
+        """Let no process of the last start be taken for the main process of the next one.
+
+        Its children may outlive it, and connect at any time.
+        """
+        self.link.renew_token()
+        self.main_pid = None
+
     def start_arguments(self, command: str, arguments: Json) -> Json:
         """Return the arguments to start debugpy with."""
         if command != "launch":

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import socket
+
 import pytest
 from conftest import PROGRAMS
 from dap_client import RequestFailed, line_of
+
+from zentracer.wire import PROTOCOL_VERSION, codec
+from zentracer.wire.messages import Hello
 
 LOOP = PROGRAMS / "debug_loop.py"
 
@@ -59,3 +65,23 @@ def test_nothing_to_restart(client):
     client.initialize()
     with pytest.raises(RequestFailed, match="cannot be restarted"):
         client.request("restart")
+
+
+def test_an_orphan_of_the_old_program_is_not_the_new_one(client):
+    client.launch(program=LOOP, breakpoints={LOOP: [line_of(LOOP, "first")]})
+    frame = client.until_stopped().frame_id
+    names = "{n: __import__('os').environ['ZENTRACER_' + n] for n in ('LINK', 'TOKEN')}"
+    told = json.loads(client.evaluate(names, frame)["result"].replace("'", '"'))
+    restart = client.send("restart")
+    client.wait_event("thread", lambda body: body["reason"] == "exited")
+    host, _, port = told["LINK"].rpartition(":")
+    hello = Hello(
+        protocol_version=PROTOCOL_VERSION, token=told["TOKEN"], pid=1, version="0", python="3"
+    )
+    with socket.create_connection((host, int(port))) as orphan:
+        orphan.sendall(codec.encode_frame(codec.EVENT, 0, "hello", hello))
+        client.finish(restart)
+        frame = client.until_stopped().frame_id
+        pid = int(client.evaluate("__import__('os').getpid()", frame)["result"])
+        main, *_ = client.events("zentracer/processes")[-1]["processes"]
+        assert (main["pid"], main["name"]) == (pid, LOOP.name)

@@ -153,6 +153,7 @@ async def _restart(session: Session, arguments: Json) -> Json:
         await session.run.prepare(command, arguments)
         await _end_old(session, terminate=command == "launch")
         await renew(session)
+        session.run.forget_processes()
         await _start_new(session, command, arguments)
     finally:
         session.replay.is_restarting = False

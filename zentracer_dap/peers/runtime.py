@@ -133,7 +133,8 @@ class RuntimeListener:
     """Accepts the runtimes of one debugged program."""
 
     def __init__(self) -> None:
-        self.token = os.urandom(16).hex()
+        self.token = ""
+        self.renew_token()
         self.runtimes: list[Runtime] = []
         """Connected runtimes, in the order in which they came."""
         self.arrived = asyncio.Event()
@@ -151,6 +152,10 @@ class RuntimeListener:
         """``HOST:PORT`` for the runtimes; loopback only."""
         host, port = self._socket.getsockname()[:2]
         return f"{host}:{port}"
+
+    def renew_token(self) -> None:
+        """Admit from now on only processes that are told of the new token."""
+        self.token = os.urandom(16).hex()
 
     async def open(self) -> None:
         """Begin to accept."""
