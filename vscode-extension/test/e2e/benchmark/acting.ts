@@ -81,7 +81,7 @@ async function timeToOpen(editor: Editor, name: string): Promise<number> {
 
 /** What of the panel's element is looked at here. */
 interface App extends Element {
-  store: { situation: { generation: number }; lanes: Record<Lane | "stats", { current: boolean }> };
+  store: { situation: { generation: number }; lanes: Record<Lane | "stats", { current: boolean; busy: boolean }> };
   updateComplete: Promise<unknown>;
 }
 
@@ -104,6 +104,8 @@ function timeOf(editor: Editor, action: Action): Promise<number> {
       if (performance.now() > hung) throw new Error(`no answer to ${on}`);
       return new Promise(requestAnimationFrame);
     };
+    const lanes = Object.values(app.store.lanes);
+    while (lanes.some((one) => one.busy)) await frame(); // of the action before
     const start = performance.now();
     if (value === undefined) target.click();
     else {
