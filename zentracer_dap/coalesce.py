@@ -11,6 +11,10 @@ PAUSE = 0.1
 _SHARE = 20
 """A state that takes long to make and to send is sent more rarely: it takes 1/20 of the time."""
 
+LONGEST = 2.0
+"""Seconds that a state waits at most: an editor that does not read for a while holds up one of
+them, which says nothing of the next."""
+
 
 class Coalesced:
     """Sends a state at once when it changes, at most ten times a second, and the last one always.
@@ -53,4 +57,4 @@ class Coalesced:
         begin = loop.time()
         self._send()
         end = loop.time()
-        self._next = end + max(PAUSE, _SHARE * (end - begin))
+        self._next = end + min(max(PAUSE, _SHARE * (end - begin)), LONGEST)

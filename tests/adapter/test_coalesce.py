@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from zentracer_dap.coalesce import PAUSE, Coalesced
+from zentracer_dap.coalesce import LONGEST, PAUSE, Coalesced
 
 
 def run(scenario):
@@ -68,5 +68,16 @@ def test_a_slow_state_is_sent_more_rarely():
             state.changed()
             await asyncio.sleep(0.001)
         assert times[1] - times[0] > 2 * PAUSE
+
+    run(scenario)
+
+
+def test_one_that_was_held_up_does_not_hold_up_the_next():
+    async def scenario():
+        state = Coalesced(lambda: time.sleep(LONGEST / 4))
+        state.changed(), state.changed()
+        assert state._timer is not None
+        assert state._timer.when() - asyncio.get_running_loop().time() <= LONGEST
+        state.close()
 
     run(scenario)
