@@ -45,8 +45,9 @@ def forked_name() -> str:
 
 def _target_of_debugpy(argv: List[str]) -> str:
     """Return what ``python -m debugpy`` is asked to run, as long as the command line is its own."""
-    if "debugpy" not in os.path.normpath(argv[0]).split(os.sep)[-2:]:
-        return ""
+    parts = os.path.normpath(argv[0]).split(os.sep)
+    if parts[-1] != "debugpy" and parts[-2:] != ["debugpy", "__main__.py"]:
+        return ""  # maybe a program in a folder of that name
     rest = iter(argv[1:])
     for part in rest:
         if part in ("-m", "--module"):

@@ -90,3 +90,10 @@ def test_a_fork_has_the_name_that_multiprocessing_gives_it(
         os.wait()
     """
     assert output(interpreter, "-c", code, cwd=tmp_path) == "['loader 1']\n['']\n"
+
+
+def test_a_program_in_a_folder_called_debugpy(tmp_path: Path, interpreter: str) -> None:
+    (tmp_path / "debugpy").mkdir()
+    (tmp_path / "debugpy" / "train.py").write_text(PRINTS)
+    command = (os.path.join("debugpy", "train.py"), "--epochs", "3", "data.csv")
+    assert output(interpreter, *command, cwd=tmp_path) == "train.py\n"
