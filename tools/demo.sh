@@ -65,15 +65,27 @@ in_browser() {
     address=$(listening "$state/server.log") || return
     cat <<END
 
-  address   $address
+  address   $(opening "$address")
   password  $password
 
-Open the address in a browser on this machine, then ${program#examples/}, and press F5.
+Open the address in a browser on this machine and press F5: it shows ${program#examples/}.
 Over SSH, forward the port first: ssh -L ${address##*:}:${address#http://} HOST
 Ctrl-C here ends the editor.
 END
     wait "$step_pid"
     step_pid=
+}
+
+# The address that shows the program in the folder of examples.
+opening() { # ADDRESS
+    "$venv/bin/python" - "$1" "$PWD/$program" <<'END'
+import json, os, sys, urllib.parse
+address, program = sys.argv[1:]
+host = urllib.parse.urlsplit(address).netloc
+payload = json.dumps([["openFile", f"vscode-remote://{host}{program}"]], separators=(",", ":"))
+query = urllib.parse.urlencode({"folder": os.path.dirname(program), "payload": payload}, safe="/:")
+print(f"{address}/?{query}")
+END
 }
 
 install_extension() { # STATE
@@ -86,7 +98,9 @@ install_extension() { # STATE
   "workbench.startupEditor": "none",
   "chat.disableAIFeatures": true,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
-  "telemetry.telemetryLevel": "off"
+  "telemetry.telemetryLevel": "off",
+  "git.openRepositoryInParentFolders": "never",
+  "remote.autoForwardPorts": false
 }
 END
     done
