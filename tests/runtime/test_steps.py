@@ -301,19 +301,20 @@ def modes() -> list[str]:
     return [type(mode).__name__ for mode in torch.overrides._get_current_function_mode_stack()]
 
 
-def test_the_overhead_is_a_share(each_step_is_timed: None) -> None:
+def test_the_overhead_is_a_share_once_three_steps_were_timed(each_step_is_timed: None) -> None:
     net = model()
     optimizer = sgd(net)
     with watching() as host:
-        for _ in range(6):
+        for _ in range(12):
             loss_of(net).backward()
             optimizer.step()
     shares = [s.overhead for s in host.steps]
-    assert shares[:3] == [None] * 3
-    assert all(share is not None and 0 < share < 1 for share in shares[4:])
+    assert shares[:5] == [None] * 5
+    assert all(share is not None and 0 < share < 1 for share in shares[-4:])
 
 
-def test_most_steps_are_not_timed() -> None:
+def test_most_steps_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Overhead, "seconds_between", 1e6)
     net = model()
     optimizer = sgd(net)
     seen = []

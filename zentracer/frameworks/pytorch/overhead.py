@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
 _KEPT = 5
+_TOLD = 3
+"""Steps that must have been timed before anything is said: one alone may have been interrupted."""
+_SOONER = 0.1
+"""Share of the usual pause before the steps that are timed until then."""
 _FIRST = 2
 """Steps before the first that is timed: in those, plans are made and caches filled."""
 
@@ -77,7 +81,10 @@ class Overhead:
         if first:  # the code that times has run for the first time
             self._wait_until = self._started
             return
-        self._wait_steps, self._wait_until = self.steps_between, now + self.seconds_between
         if meter.usable and stops_so_far() == self._stops:
             self._shares.append(meter.share(now - self._started, self._reading))
+        is_known = len(self._shares) >= _TOLD
+        pause = self.seconds_between if is_known else _SOONER * self.seconds_between
+        self._wait_steps, self._wait_until = self.steps_between, now + pause
+        if is_known:
             self.share = statistics.median(self._shares)
