@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import types
+from collections import deque
 from typing import Any, Callable
 
 import torch
@@ -24,7 +25,9 @@ _DELICATE = (
 )
 """Files that push and pop modes one by one."""
 _PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-_waiting: list[Callable[[], None]] = []
+_waiting: deque[Callable[[], None]] = deque()
+_is_timed = False
+"""Whether a timer will ask again; one is enough for all that wait."""
 
 
 def on_main_thread(action: Callable[[], None]) -> None:
@@ -33,29 +36,45 @@ def on_main_thread(action: Callable[[], None]) -> None:
         action()
         return
     _waiting.append(action)
-    if ctypes.pythonapi.Py_AddPendingCall(_run_waiting, None):  # the queue is full
-        _waiting.remove(action)
-        soon_on_main_thread(action)
+    _ask()
 
 
 def soon_on_main_thread(action: Callable[[], None]) -> None:
     """Run ``action`` on the main thread a little later, when it does something else."""
-    timer: Any = threading.Timer(_RETRY_SECONDS, on_main_thread, [action])
+    _waiting.append(action)
+    _ask_later()
+
+
+def _ask() -> None:
+    if ctypes.pythonapi.Py_AddPendingCall(_run_waiting, None):  # the queue is full
+        _ask_later()
+
+
+def _ask_later() -> None:
+    global _is_timed
+    if _is_timed:
+        return
+    _is_timed = True
+    timer: Any = threading.Timer(_RETRY_SECONDS, _ask_again)
     timer.daemon = True
     timer.pydev_do_not_trace = timer.is_pydev_daemon_thread = True
     timer.start()
 
 
+def _ask_again() -> None:
+    global _is_timed
+    _is_timed = False
+    _ask()
+
+
 @_PENDING
 def _run_waiting(_: object) -> int:
-    run = soon_on_main_thread if _is_delicate(sys._getframe().f_back) else _call
-    while _waiting:
-        run(_waiting.pop(0))
+    if _is_delicate(sys._getframe().f_back):
+        _ask_later()
+        return 0
+    for _turn in range(len(_waiting)):  # what is added meanwhile asks for itself
+        _waiting.popleft()()
     return 0
-
-
-def _call(action: Callable[[], None]) -> None:
-    action()
 
 
 def _is_delicate(frame: types.FrameType | None) -> bool:
@@ -67,3 +86,14 @@ def _is_delicate(frame: types.FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _forked() -> None:
+    """The timer is gone with the parent's threads, and what waits is the parent's."""
+    global _is_timed
+    _is_timed = False
+    _waiting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
