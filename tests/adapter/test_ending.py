@@ -114,6 +114,13 @@ def test_death_of_the_editor_during_a_stop(client, waiting):
     wait_for(lambda: is_gone(pid))
 
 
+def test_no_editor_at_all():
+    command = [sys.executable, "-m", "zentracer_dap"]
+    devices = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=HANG_GUARD, **devices)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_death_of_the_editor_before_anything_is_started(client):
     client.initialize()
     client.connection.close()

@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import socket
+import stat
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -256,10 +257,18 @@ async def over_pipes(channel: Channel, reader: IO[bytes], writer: IO[bytes]) -> 
         channel.adopt_writer(transport)
     except (ValueError, NotImplementedError, OSError):  # a file, or Windows
         channel.adopt_writer(_BlockingWriter(writer))
+    if _is_device(reader):
+        _read_in_thread(channel, reader, loop)
+        return
     try:
         await loop.connect_read_pipe(lambda: channel, reader)
     except (ValueError, NotImplementedError, OSError):
         _read_in_thread(channel, reader, loop)
+
+
+def _is_device(stream: IO[bytes]) -> bool:
+    """Whether this is ``/dev/null`` or its like: the loop takes it, and fails to watch it later."""
+    return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode) and not stream.isatty()
 
 
 class _BlockingWriter:
