@@ -13,6 +13,10 @@ from zentracer.frameworks.pytorch.main_thread import on_main_thread, soon_on_mai
 ACTIONS = 3000
 
 
+def plain() -> None:
+    """Be a call of the program's own."""
+
+
 def test_a_flood_is_done_once_each_on_the_main_thread() -> None:
     done: list[tuple[int, threading.Thread]] = []
     all_done = threading.Event()
@@ -31,8 +35,9 @@ def test_a_flood_is_done_once_each_on_the_main_thread() -> None:
     asking.start()
     x = torch.ones(2)
     while not all_done.is_set():
-        x = x + 0  # inside torch's own files too, where nothing may be done
-        torch.overrides.is_tensor_like(x)
+        x = x + 0  # here another thread gets its turn, and asks
+        plain()  # the next place where the interpreter looks for what was asked
+        torch.overrides.is_tensor_like(x)  # a file of torch's, where nothing may be done
     asking.join()
     assert sorted(number for number, _thread in done) == list(range(ACTIONS))
     assert {thread for _number, thread in done} == {threading.main_thread()}
