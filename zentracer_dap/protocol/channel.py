@@ -69,6 +69,8 @@ class Channel(asyncio.Protocol):
         self._seq = 0
         self._pending: dict[int, _Pending] = {}
         self._writer: Writer | None = None
+        self._early: list[bytes] = []
+        """Frames sent before there was anything to write to."""
         self._reader: asyncio.ReadTransport | None = None
 
     # Sending
@@ -143,7 +145,7 @@ class Channel(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             set_no_delay(sock)
-            self._writer = cast(asyncio.WriteTransport, transport)
+            self.adopt_writer(cast(asyncio.WriteTransport, transport))
 
     def data_received(self, data: bytes) -> None:
         """Handle the messages that are complete with ``data``."""
@@ -167,8 +169,14 @@ class Channel(asyncio.Protocol):
         self._lose("the stream ended inside a message" if self._parser.is_inside_message else None)
 
     def adopt_writer(self, writer: Writer) -> None:
-        """Write to ``writer``, for pipes, whose two directions are separate streams."""
+        """Write to ``writer``; of pipes, the two directions are separate streams.
+
+        debugpy may say something before the editor's stream is open: that comes first.
+        """
         self._writer = writer
+        early, self._early = self._early, []
+        for frame in early:
+            writer.write(frame)
 
     def hold(self) -> None:
         """Keep what arrives until ``release``: whoever is to handle it is not ready."""
@@ -183,8 +191,13 @@ class Channel(asyncio.Protocol):
     def _write(self, content: bytes) -> None:
         if self.trace:
             self.trace(f"{self.name} <-- {content.decode()}")
-        if self._writer is not None and not self._is_closed:
-            self._writer.write(encode_frame(content))
+        if self._is_closed:
+            return
+        frame = encode_frame(content)
+        if self._writer is None:
+            self._early.append(frame)
+        else:
+            self._writer.write(frame)
 
     def _receive(self, content: bytes) -> None:
         if not self.is_open:
