@@ -26,6 +26,7 @@ from zentracer.wire import PROTOCOL_VERSION
 from zentracer.wire.codec import WireError, decode
 from zentracer.wire.filters import FILTERS
 from zentracer.wire.messages import (
+    Advice,
     BreakpointHit,
     BreakpointStatus,
     BreakpointStatuses,
@@ -69,6 +70,11 @@ class Runtime:
             _stop.stop(hit, frame, lasti)
         except Exception as error:
             self.notice(_our_fault("stopping at a finding", error))
+
+    def advise(self, advice: Advice) -> None:
+        """List something that was found; the program goes on."""
+        if self._link is not None:
+            self._link.send_event("advice", advice)
 
     def notice(self, message: str, breakpoint_id: Optional[int] = None) -> None:
         """Tell the user once that something of ours stepped aside."""

@@ -6,9 +6,10 @@ import types
 from contextlib import contextmanager
 from typing import Any, Iterator, Mapping
 
+from zentracer.control.condition import compile_condition
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch import PyTorch
-from zentracer.wire.messages import BreakpointHit, Step
+from zentracer.wire.messages import Advice, BreakpointHit, Step
 
 
 class Host:
@@ -16,16 +17,20 @@ class Host:
 
     rank = None
 
-    def __init__(self) -> None:
-        self.options: Mapping[str, Any] = {}
+    def __init__(self, *, advice: bool = False) -> None:
+        self.options: Mapping[str, Any] = {"advice": advice}
         self.hits: list[BreakpointHit] = []
         self.frames: list[tuple[str, int]] = []
         self.notices: list[str] = []
+        self.advice: list[Advice] = []
         self.steps: list[Step] = []
 
     def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None) -> None:
         self.hits.append(hit)
         self.frames.append((frame.f_code.co_filename, frame.f_lineno))
+
+    def advise(self, advice: Advice) -> None:
+        self.advice.append(advice)
 
     def notice(self, message: str, breakpoint_id: int | None = None) -> None:
         self.notices.append(message)
@@ -40,6 +45,23 @@ def watching(*, precise: bool = False, condition: Any = None) -> Iterator[Host]:
     host = Host()
     framework = PyTorch(host)
     framework.arm((ArmedFilter(1, "zentracer.nonfinite", condition),), precise=precise)
+    try:
+        yield host
+    finally:
+        framework.disarm()
+
+
+@contextmanager
+def watching_for(*filters: str, advice: bool = False, precise: bool = False) -> Iterator[Host]:
+    """Arm filters on this thread, each as ``exploding`` or ``exploding:norm > 100``."""
+    host = Host(advice=advice)
+    framework = PyTorch(host)
+    armed = []
+    for number, text in enumerate(filters, 1):
+        name, _, condition = text.partition(":")
+        compiled = compile_condition(condition) if condition else None
+        armed.append(ArmedFilter(number, f"zentracer.{name}", compiled))
+    framework.arm(tuple(armed), precise=precise)
     try:
         yield host
     finally:

@@ -10,7 +10,7 @@ import types
 from dataclasses import dataclass
 from typing import Any, Mapping, Protocol
 
-from zentracer.wire.messages import BreakpointHit, Modules, ModulesQuery, Step
+from zentracer.wire.messages import Advice, BreakpointHit, Modules, ModulesQuery, Step
 
 
 class Condition(Protocol):
@@ -43,6 +43,9 @@ class Host(Protocol):
 
     def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None) -> None:
         """Report ``hit`` and hold the calling thread on the current line of ``frame``."""
+
+    def advise(self, advice: Advice) -> None:
+        """List something that was found; the program goes on."""
 
     def notice(self, message: str, breakpoint_id: int | None = None) -> None:
         """Tell the user, once, that something of ours stepped aside."""

@@ -129,6 +129,30 @@ class Suggestion:
 
 
 @body
+class Neighbour:
+    """A module or operation before or after the value that was found."""
+
+    name: str
+    """Qualified name of the module, else the operation."""
+    op: str
+    depth: int
+    """1 for the nearest; lists are in the order of a tree's lines."""
+    source: Optional[Location] = None
+    """The line that called it, where known."""
+    tensor: Optional[Stats] = None
+    """What it gave (upstream) or made of the value (downstream)."""
+
+
+@body
+class Fact:
+    """One thing that is known about a finding, and the line it is about."""
+
+    text: str
+    """A sentence, or its beginning where the line completes it."""
+    location: Optional[Location] = None
+
+
+@body
 class HitDetails:
     """``exceptionInfo.details.zentracer`` and, with ``text``, one line of ``--json``."""
 
@@ -153,6 +177,18 @@ class HitDetails:
     """A limit of this finding the user should know (compiled region, found one step late …)."""
     stack: Tuple[Location, ...] = ()
     """The user's frames, innermost first."""
+    text: Optional[str] = None
+    """What is found, where ``details.message`` is the exception's own: for a framework's error."""
+    facts: Tuple[Fact, ...] = ()
+    """What else is known: the lines that made the operands, shapes on the way …"""
+    epoch: Optional[int] = None
+    """Passes over the training data begun, counted from 0; None where that is not known."""
+    evidence: Tuple[str, ...] = ()
+    """Lines of a small table with the numbers behind the finding, e.g. one a layer."""
+    upstream: Tuple[Neighbour, ...] = ()
+    """Where the value came from, nearest first."""
+    downstream: Tuple[Neighbour, ...] = ()
+    """Where it goes, as of the last step if this one has not come so far."""
 
 
 @body
@@ -169,6 +205,24 @@ class BreakpointHit:
     description: str
     """Several lines: what, why, try."""
     details: HitDetails
+
+
+@body
+class Advice:
+    """Something was found that is listed and does not stop the program."""
+
+    rule: str
+    """Name of the rule, e.g. ``missing_zero_grad``."""
+    label: str
+    """The rule in a few words."""
+    severity: str
+    """warning or info"""
+    text: str
+    """One sentence with numbers."""
+    description: str
+    """Several lines: what, why, try."""
+    details: HitDetails
+    """``filter`` is ``zentracer.advice``."""
 
 
 @body
@@ -235,6 +289,7 @@ class Modules:
 
 
 EVENTS: Dict[str, Any] = {
+    "advice": Advice,
     "breakpoint_hit": BreakpointHit,
     "framework": FrameworkLoaded,
     "hello": Hello,

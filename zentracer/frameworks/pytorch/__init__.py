@@ -19,7 +19,6 @@ from zentracer.frameworks.pytorch.hooks import Hooks
 from zentracer.frameworks.pytorch.main_thread import on_main_thread
 from zentracer.frameworks.pytorch.module_list import ModuleList
 from zentracer.frameworks.pytorch.watch import Watch
-from zentracer.wire.filters import NONFINITE
 from zentracer.wire.messages import Location, Modules, ModulesQuery
 
 
@@ -45,19 +44,22 @@ class PyTorch(Framework):
 
     def arm(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
         """Watch for exactly these exceptions; an empty tuple removes every hook."""
-        wanted = tuple(armed for armed in filters if armed.filter == NONFINITE.id)
         with self._lock:
-            if not wanted:
+            if not filters:
                 self._disarm()
                 return
             forget_known_code()
-            if self._watch is not None:
-                self._watch.open(wanted, precise=precise)
-            else:
-                self._watch = Watch(self._host, wanted, precise=precise)
+            if self._watch is None or self._hooks is None:
+                self._watch = Watch(self._host, (), precise=precise)
+                self._watch.on_idle = self._remove_hooks
                 self._hooks = Hooks(self._watch)
                 self._hooks.add()
-            on_main_thread(self._enter)
+            self._watch.open(filters, precise=precise)
+            if self._watch.sees_calls:
+                self._hooks.add_calls()
+                on_main_thread(self._enter)
+            else:
+                self._watch.let_go(self._remove_hooks)
 
     def disarm(self) -> None:
         """Remove every hook."""
@@ -85,12 +87,15 @@ class PyTorch(Framework):
 
     def _remove_hooks(self) -> None:
         """Leave no trace: no thread has our mode any more."""
-        if self._watch is None or self._hooks is None or self._watch.filters:
+        if self._watch is None or self._hooks is None or self._watch.sees_calls:
+            return
+        if self._watch.is_armed:
+            self._hooks.remove_calls()
             return
         self._hooks.remove()
         self._watch = self._hooks = None
 
     def _enter(self) -> None:
         watch = self._watch
-        if watch is not None and watch.filters and not watch.is_in_thread():
+        if watch is not None and watch.sees_calls and not watch.is_in_thread():
             watch.enter_thread()

@@ -296,7 +296,10 @@ def run_backward(
 ) -> Any:  # fmt: skip
     """Call the engine with the watcher on this thread's stack and hooks on the graph."""
     if not watch.filters:
-        watch.remove_retired()
+        if not watch.sees_calls:
+            watch.remove_retired()
+        if watch.is_armed and kwargs.get("accumulate_grad"):
+            watch.steps.backward_starts(roots)
         return engine.run_backward(roots, *args, **kwargs)
     joins = not watch.is_in_thread() and not isinstance(current_thread(), _DummyThread)
     watcher = watch.enter_thread() if installed() is None else None

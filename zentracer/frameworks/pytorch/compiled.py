@@ -111,7 +111,7 @@ def _await_dynamo() -> None:
 
 
 def _awake(watch: Watch) -> Watcher | None:
-    watcher = installed() if watch.filters else None
+    watcher = installed() if watch.sees_calls else None
     return None if watcher is None or watcher.asleep else watcher
 
 
@@ -120,7 +120,7 @@ def _enter_or_leave(watch: Watch, wrapper: types.FrameType, callback: Any) -> No
     if calls and calls[-1].wrapper is wrapper:
         _leave_wrapper(watch, calls.pop(), wrapper)
     elif callable(callback) and "callback" in wrapper.f_code.co_freevars:
-        if not watch.filters:
+        if not watch.sees_calls:
             watch.remove_retired()
         watcher = _awake(watch)
         if watcher is not None:

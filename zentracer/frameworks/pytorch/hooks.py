@@ -25,6 +25,7 @@ from zentracer.frameworks.pytorch.compiled import (
     when_dynamo_is_there,
 )
 from zentracer.frameworks.pytorch.mode import only_watchers
+from zentracer.frameworks.pytorch.replace import Replacements
 from zentracer.frameworks.pytorch.timed import timed_backward
 from zentracer.frameworks.pytorch.update import Updates
 
@@ -35,47 +36,52 @@ _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, type(None))
 
 
 class Hooks:
-    """All hooks of one armed state."""
+    """All hooks of one armed state: around steps always, around torch calls where they count."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._around_steps = Replacements()
+        self._around_calls: Replacements | None = None
         self._handles: list[Any] = []
         self._cancel_dynamo: Callable[[], None] = lambda: None
 
     def add(self) -> None:
-        """Install every hook."""
+        """Install what tells of backward passes and updates."""
         self._watch_backward()
         self._watch_updates()
-        self._watch_threads()
         self._watch_gradient_scaler()
-        self._keep_fast_paths()
-        self._watch_scripted()
-        self._watch_compiled()
+
+    def add_calls(self) -> None:
+        """Install what modes need, which see each torch call."""
+        if self._around_calls is not None:
+            return
+        self._around_calls = Replacements()
+        self._watch_threads(self._around_calls)
+        self._keep_fast_paths(self._around_calls)
+        self._watch_scripted(self._around_calls)
+        self._watch_compiled(self._around_calls)
 
     def remove(self) -> None:
         """Take every hook out, unless somebody has replaced it since."""
-        self._cancel_dynamo()
+        self.remove_calls()
         for handle in self._handles:
             handle.remove()
-        for owner, name, original, ours in reversed(self._replaced):
-            if owner.__dict__.get(name) is ours:
-                if original is _INHERITED:
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, original)
         self._handles.clear()
-        self._replaced.clear()
+        self._around_steps.remove()
 
-    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        own = owner.__dict__.get(name, _INHERITED)
-        ours = make(getattr(owner, name))
-        setattr(owner, name, ours)
-        self._replaced.append((owner, name, own, ours))
+    def remove_calls(self) -> None:
+        """Take out what only modes need."""
+        self._cancel_dynamo()
+        self._cancel_dynamo = lambda: None
+        if self._around_calls is not None:
+            self._around_calls.remove()
+            self._around_calls = None
 
     def _watch_backward(self) -> None:
         """Every backward pass of Python goes through this one attribute."""
-        self._replace(Variable, "_execution_engine", lambda engine: _Engine(engine, self._watch))
+        self._around_steps.put(
+            Variable, "_execution_engine", lambda engine: _Engine(engine, self._watch)
+        )
 
     def _watch_updates(self) -> None:
         updates = Updates(self._watch)
@@ -84,14 +90,14 @@ class Hooks:
             register_optimizer_step_post_hook(updates.after),
         ]
 
-    def _watch_threads(self) -> None:
+    def _watch_threads(self, calls: Replacements) -> None:
         """Modes belong to a thread: a new thread has to enter ours when it starts."""
         watch = self._watch
 
         def make(original: Callable[[threading.Thread], None]) -> Callable[..., None]:
             @functools.wraps(original)
             def _bootstrap_inner(thread: threading.Thread) -> None:
-                if watch.filters and not getattr(thread, "is_pydev_daemon_thread", False):
+                if watch.sees_calls and not getattr(thread, "is_pydev_daemon_thread", False):
                     watch.enter_thread()
                 try:
                     original(thread)
@@ -100,7 +106,7 @@ class Hooks:
 
             return _bootstrap_inner
 
-        self._replace(threading.Thread, "_bootstrap_inner", make)
+        calls.put(threading.Thread, "_bootstrap_inner", make)
 
     def _watch_gradient_scaler(self) -> None:
         """With a scaler, overflowing gradients are expected: it skips the step."""
@@ -113,15 +119,15 @@ class Hooks:
             def scale(scaler: Any, outputs: Any) -> Any:
                 watch.scaler = weakref.ref(scaler) if scaler.is_enabled() else None
                 result = original(scaler, outputs)
-                if watch.scaler is not None and watch.filters:
+                if watch.scaler is not None and watch.is_armed:
                     watch.steps.scaled(outputs, result)
                 return result
 
             return scale
 
-        self._replace(GradScaler, "scale", make)
+        self._around_steps.put(GradScaler, "scale", make)
 
-    def _keep_fast_paths(self) -> None:
+    def _keep_fast_paths(self, calls: Replacements) -> None:
         """``nn.MultiheadAttention`` leaves its fused path when it sees any mode.
 
         That would change results in evaluation, so our mode does not count there.
@@ -136,18 +142,18 @@ class Hooks:
 
             return has_torch_function
 
-        self._replace(torch.overrides, "has_torch_function", make)
+        calls.put(torch.overrides, "has_torch_function", make)
 
-    def _watch_scripted(self) -> None:
+    def _watch_scripted(self, calls: Replacements) -> None:
         """TorchScript runs without torch calls from Python; its result is checked at the call."""
         for cls in (torch._C.ScriptFunction, torch._C.ScriptMethod):
-            self._replace(cls, "__call__", lambda original: call_scripted(self._watch, original))
+            calls.put(cls, "__call__", lambda original: call_scripted(self._watch, original))
 
-    def _watch_compiled(self) -> None:
+    def _watch_compiled(self, calls: Replacements) -> None:
         """Compiled code is entered without our mode: dynamo would trace it."""
 
         def wrap(dynamo: Any) -> None:
-            self._replace(
+            calls.put(
                 dynamo,
                 "_maybe_set_eval_frame",
                 lambda original: watch_dynamo(self._watch, original),
@@ -170,17 +176,13 @@ class _Engine:
     def run_backward(self, roots: Any, *args: Any, **kwargs: Any) -> Any:
         """Run backward, watched."""
         run = run_backward if self._watch.meter is None else timed_backward
-        return run(self._watch, self._engine, roots, args, kwargs)
+        training = self._watch.training
+        if not training.detectors:
+            return run(self._watch, self._engine, roots, args, kwargs)
+        return training.backward(run, self._engine, roots, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
-
-
-class _Inherited:
-    """Marks an attribute that its class did not define itself."""
-
-
-_INHERITED = _Inherited()
 
 
 def _overrides(x: Any) -> bool:

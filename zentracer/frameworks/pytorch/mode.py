@@ -207,6 +207,51 @@ class Watcher(TorchFunctionMode):
             self.trail.note(start, before, Site(user.f_code, user.f_lasti, name))
 
 
+class OpsWatcher(Watcher):
+    """The mode of one thread where results need no look: it tells of the calls asked for."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        """Run ``func`` and hand it to whoever asked for it."""
+        if kwargs is None:
+            kwargs = {}
+        out = func(*args, **kwargs)
+        self.tell(func, args, kwargs, out, _get_frame(1))
+        return out
+
+    def tell(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        """Hand a call to whoever asked for it. Never raises."""
+        try:
+            handler = self.watch.training.ops.get(func)
+        except TypeError:  # a callable of the user's without a hash
+            return
+        if handler is None and not self.retired:
+            return
+        if self.asleep:
+            if self.retired:
+                self.watch.remove_retired_soon()
+        elif handler is not None:
+            self.watch.training.called(handler, func, args, kwargs, out, frame)
+
+
+class BothWatcher(OpsWatcher):
+    """Looks at results and tells of calls."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        """Run ``func``, look at what it made, and hand it to whoever asked for it."""
+        if kwargs is None:
+            kwargs = {}
+        out = self.look(func, types, args, kwargs)
+        self.tell(func, args, kwargs, out, _get_frame(1))
+        return out
+
+    def look(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run ``func`` and look at what it made."""
+        return Watcher.__torch_function__(self, func, types, args, kwargs)
+
+
 def is_bad_tensor(x: Any) -> bool:
     """Return whether ``x`` holds NaN or Inf; True where that cannot be told."""
     try:

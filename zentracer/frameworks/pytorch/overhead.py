@@ -71,7 +71,7 @@ class Overhead:
         self._watch.meter = meter = Meter()
         timed.begin(watcher, meter)
         self._watcher = watcher
-        if not self._watch.filters:  # disarmed meanwhile
+        if not self._watch.sees_calls:  # disarmed meanwhile
             self.forget()
         self._started = clock()
 

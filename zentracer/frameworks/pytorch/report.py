@@ -1,4 +1,4 @@
-"""Turns a non-finite value into the message the user reads.
+"""Turns what was found into the message the user reads.
 
 RUNS IN the training process, when a finding is reported.
 """
@@ -16,21 +16,27 @@ from zentracer.control.source import Place, operands, place_of
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frames
 from zentracer.observe.stats import exact_stats
-from zentracer.wire.filters import NONFINITE
+from zentracer.wire.filters import NONFINITE, Filter
 from zentracer.wire.messages import (
+    Advice,
     BreakpointHit,
     HitDetails,
     Location,
+    Neighbour,
     Stats,
     Suggestion,
 )
 
 _MAX_INPUTS = 8
+UNKNOWN = "unknown"
+"""Type and device of a tensor that is gone."""
+ADVICE = "zentracer.advice"
+"""``details.filter`` of what is listed without stopping."""
 
 
 @dataclasses.dataclass
 class Finding:
-    """Everything known about one non-finite value before it is put into words."""
+    """Everything known about one finding before it is put into words."""
 
     op: str
     phase: str
@@ -49,31 +55,27 @@ class Finding:
     step: int | None = None
     rank: int | None = None
     frame: types.FrameType | None = None
+    filter: Filter = NONFINITE
+    headline: str | None = None
+    """What happened, e.g. ``Exploding gradient in rnn``; None: non-finite values in ``subject``."""
+    numbers: str | None = None
+    """The end of the sentence, e.g. ``norm 3.2e+17, 4e+06 times its median``."""
+    evidence: tuple[str, ...] = ()
+    """Lines of a table, e.g. one a layer."""
+    values: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Names of the condition language that are not those of ``tensor``: norm, ratio, epoch …"""
+    epoch: int | None = None
+    upstream: tuple[Neighbour, ...] = ()
+    downstream: tuple[Neighbour, ...] = ()
 
 
 def hit_of(finding: Finding, breakpoint_ids: tuple[int, ...]) -> BreakpointHit:
     """Return the message to send for ``finding``."""
-    stats = stats_of(finding.tensor)
-    text = sentence(finding, stats)
-    details = HitDetails(
-        filter=NONFINITE.id,
-        module=finding.module,
-        op=finding.op,
-        phase=finding.phase,
-        step=finding.step,
-        rank=finding.rank,
-        source=finding.source.location,
-        origin=finding.origin.location,
-        tensor=stats,
-        inputs=tuple(stats_of(x, name) for name, x in finding.inputs[:_MAX_INPUTS]),
-        suggestions=finding.suggestions,
-        finite_before=finding.finite_before,
-        note=finding.note,
-        stack=tuple(place_of(f.f_code, f.f_lasti).location for f in user_frames(finding.frame)),
-    )
+    details = details_of(finding, finding.filter.id)
+    text = sentence(finding, details.tensor)
     return BreakpointHit(
         breakpoint_ids=breakpoint_ids,
-        label=NONFINITE.label,
+        label=finding.filter.label,
         where=where(finding),
         text=text,
         description=description(text, details),
@@ -81,10 +83,48 @@ def hit_of(finding: Finding, breakpoint_ids: tuple[int, ...]) -> BreakpointHit:
     )
 
 
+def advice_of(finding: Finding, rule: str, label: str, severity: str) -> Advice:
+    """Return the message to send for a ``finding`` that is only listed."""
+    details = details_of(finding, ADVICE)
+    text = sentence(finding, details.tensor)
+    return Advice(
+        rule=rule,
+        label=label,
+        severity=severity,
+        text=text,
+        description=description(text, details),
+        details=details,
+    )
+
+
+def details_of(finding: Finding, filter_id: str) -> HitDetails:
+    """Return ``finding`` as it is sent."""
+    return HitDetails(
+        filter=filter_id,
+        module=finding.module,
+        op=finding.op,
+        phase=finding.phase,
+        step=finding.step,
+        rank=finding.rank,
+        source=finding.source.location,
+        origin=finding.origin.location,
+        tensor=stats_of(finding.tensor),
+        inputs=tuple(stats_of(x, name) for name, x in finding.inputs[:_MAX_INPUTS]),
+        suggestions=finding.suggestions,
+        finite_before=finding.finite_before,
+        note=finding.note,
+        stack=tuple(place_of(f.f_code, f.f_lasti).location for f in user_frames(finding.frame)),
+        epoch=finding.epoch,
+        evidence=finding.evidence,
+        upstream=finding.upstream,
+        downstream=finding.downstream,
+    )
+
+
 def stats_of(x: Tensor | None, name: str | None = None) -> Stats:
     """Return the statistics of ``x``, which may be gone."""
     if x is None:
-        return Stats(shape=(), dtype="unknown", device="unknown", size=0, bytes=0, name=name)
+        return Stats(shape=(), dtype=UNKNOWN, device=UNKNOWN, size=0, bytes=0, name=name)
     stats = exact_stats(x)
     return dataclasses.replace(stats, name=name) if name else stats
 
@@ -94,9 +134,11 @@ def sentence(finding: Finding, stats: Stats) -> str:
     when = finding.phase if finding.step is None else f"{finding.phase}, step {finding.step}"
     if finding.rank is not None:
         when += f", rank {finding.rank}"
-    text = f"{kind(finding)} in {finding.subject} ({when})"
+    text = f"{finding.headline or f'{kind(finding)} in {finding.subject}'} ({when})"
     bad = finding.nan + finding.inf
-    if stats.size:
+    if finding.headline is not None:
+        text += f": {finding.numbers}" if finding.numbers else ""
+    elif stats.size:
         text += f": {bad:,} of {stats.size:,} element{'s' if stats.size != 1 else ''}"
     if finding.origin.location != finding.source.location:
         text += f"; made at {place_name(finding.origin.location)}"
@@ -133,8 +175,12 @@ def description(text: str, details: HitDetails) -> str:
     origin = details.origin
     if origin.text:
         lines += ["", f"{place_name(origin)}:  {origin.text.strip()}"]
-    lines += [f"  result  {stats_line(details.tensor)}"]
+    if details.tensor.dtype != UNKNOWN:
+        lines += [f"  {details.tensor.name or 'result'}  {stats_line(details.tensor)}"]
     lines += [f"  {x.name or 'input'}  {stats_line(x)}" for x in details.inputs]
+    if details.evidence:
+        lines += ["", *(f"  {line}" for line in details.evidence)]
+    lines += _tree("Comes from", details.upstream) + _tree("Goes to", details.downstream)
     if details.finite_before:
         lines += ["", details.finite_before]
     if details.note:
@@ -147,6 +193,19 @@ def description(text: str, details: HitDetails) -> str:
                 f"   + {suggestion.edit.new_text.strip()}",
             ]
     return "\n".join(lines)
+
+
+def _tree(title: str, neighbours: tuple[Neighbour, ...]) -> list[str]:
+    """Return the lines of a tree of neighbours."""
+    if not neighbours:
+        return []
+    lines = ["", f"{title}:"]
+    for near in neighbours:
+        stats = f"  {stats_line(near.tensor)}" if near.tensor is not None else ""
+        at = f"  {place_name(near.source)}" if near.source is not None else ""
+        op = f" ({near.op})" if near.op and near.op != near.name else ""
+        lines.append(f"{'  ' * near.depth}{near.name}{op}{stats}{at}")
+    return lines
 
 
 def stats_line(stats: Stats) -> str:

@@ -7,6 +7,7 @@ do, with the same results.
 from __future__ import annotations
 
 import sys
+import types
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,12 @@ from torch.overrides import TorchFunctionMode
 
 from zentracer.frameworks.pytorch.backward import Run, run_backward
 from zentracer.frameworks.pytorch.meter import Meter, clock
-from zentracer.frameworks.pytorch.mode import Watcher, is_bad_tensor
+from zentracer.frameworks.pytorch.mode import (
+    BothWatcher,
+    OpsWatcher,
+    Watcher,
+    is_bad_tensor,
+)
 from zentracer.frameworks.pytorch.plans import CHECK, IGNORE, known_plans, plan_for
 from zentracer.frameworks.pytorch.trail import sequence_number
 from zentracer.frameworks.pytorch.unseen import retrace, untrace
@@ -93,7 +99,11 @@ class TimedWatcher(Watcher):
 
 
 def _call(
-    watcher: TimedWatcher, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], start: float
+    watcher: TimedWatcher | TimedOps,
+    func: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    start: float,
 ) -> Any:
     """Call ``func`` through the probe, as torch has called us.
 
@@ -127,15 +137,52 @@ class TimedRun(Run):
             meter.node_hooks += 1
 
 
+class TimedOps(OpsWatcher):
+    """The same for one that only tells of calls."""
+
+    meter: Meter
+    probe: _Probe
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        """Run ``func`` and hand it to whoever asked for it."""
+        start = clock()
+        kwargs = kwargs or {}
+        out = _call(self, func, args, kwargs, start)
+        start = clock()
+        self.tell(func, args, kwargs, out, _get_frame(1))
+        self.meter.ours += clock() - start
+        return out
+
+
+class TimedBoth(BothWatcher, TimedWatcher):
+    """One that looks at results and tells of calls."""
+
+    def look(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run ``func`` and look at what it made."""
+        return TimedWatcher.__torch_function__(self, func, types, args, kwargs)
+
+    def tell(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        """Hand a call to whoever asked for it."""
+        start = clock()
+        super().tell(func, args, kwargs, out, frame)
+        self.meter.add(clock() - start)
+
+
+_TIMED = {Watcher: TimedWatcher, OpsWatcher: TimedOps, BothWatcher: TimedBoth}
+
+
 def begin(watcher: Watcher, meter: Meter) -> None:
     """Let ``watcher`` time what it does."""
     vars(watcher).update(meter=meter, probe=_Probe())
-    watcher.__class__ = TimedWatcher
+    watcher.__class__ = _TIMED.get(type(watcher), TimedWatcher)
 
 
 def end(watcher: Watcher) -> None:
     """Let ``watcher`` be as before."""
-    watcher.__class__ = Watcher
+    watcher.watch.dress(watcher)
 
 
 class _TimedEngine:

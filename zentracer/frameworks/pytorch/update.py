@@ -39,8 +39,9 @@ class Updates:
     def before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Read the deferred checks; let a library optimiser work unwatched."""
         watch = self._watch
-        if not watch.filters:
+        if not watch.sees_calls:
             watch.remove_retired()
+        if not watch.is_armed:
             return
         start, meter = clock(), watch.meter
         frame = sys._getframe(1)
@@ -51,6 +52,7 @@ class Updates:
             watch.deferred.flush(user_frame(frame))
         except Exception as error:  # ours to report, never the training's to die from
             watch.host.notice(f"ZenTracer could not read its checks: {brief(error)}")
+        watch.training.update_starts(optimizer, frame)
         watcher = getattr(watch.local, "watcher", None)
         closure = any(map(callable, (*args[1:], *kwargs.values())))
         if watcher is not None and not closure:
@@ -62,13 +64,15 @@ class Updates:
         """Check the parameters; stop if the step made one of them non-finite."""
         watch, start = self._watch, clock()
         watch.wake()
-        if not watch.filters:
+        if not watch.is_armed:
             return
         watch.skipped = 0
         frame = user_frame(sys._getframe(1))
         try:
             with unseen():
-                finding = self._look(optimizer, frame) if frame is not None else None
+                finding = (
+                    self._look(optimizer, frame) if frame is not None and watch.filters else None
+                )
         except Exception as error:  # ours to report, never the training's to die from
             watch.host.notice(f"ZenTracer could not examine an update: {brief(error)}")
             finding = None
@@ -76,6 +80,7 @@ class Updates:
             watch.stop(finding, frame)
         self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
         before, watch.step = watch.step, max(self._steps.values())
+        watch.training.update_ended(optimizer, frame, is_step=watch.step != before)
         watch.steps.completed(watch.step)
         meter = watch.meter
         if meter is not None:

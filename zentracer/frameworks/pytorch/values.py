@@ -27,7 +27,7 @@ def hit_values(finding: Finding, names: frozenset[str]) -> dict[str, Any]:
         "op": finding.op,
         "phase": finding.phase,
         "step": finding.step or 0,
-        "epoch": None,
+        "epoch": finding.epoch,
         "rank": finding.rank or 0,
         "x": x,
         "name": finding.subject,
@@ -47,4 +47,5 @@ def hit_values(finding: Finding, names: frozenset[str]) -> dict[str, Any]:
             with torch.no_grad():
                 stats = exact_stats(x)
             values.update({name: getattr(stats, name) for name in _STATISTICS})
+    values.update(finding.values)
     return values

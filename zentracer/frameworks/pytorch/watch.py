@@ -1,4 +1,4 @@
-"""The armed state of ``zentracer.nonfinite`` in one process.
+"""The armed state of one process: ``zentracer.nonfinite`` itself, and what all filters share.
 
 RUNS IN the training process. Owns the hooks, decides what is a finding and stops.
 """
@@ -26,7 +26,15 @@ from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.judge import Verdict, judge
 from zentracer.frameworks.pytorch.main_thread import on_main_thread, soon_on_main_thread
 from zentracer.frameworks.pytorch.meter import Meter
-from zentracer.frameworks.pytorch.mode import Watcher, install, installed, remove_retired, uninstall
+from zentracer.frameworks.pytorch.mode import (
+    BothWatcher,
+    OpsWatcher,
+    Watcher,
+    install,
+    installed,
+    remove_retired,
+    uninstall,
+)
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.plans import Plan
 from zentracer.frameworks.pytorch.report import Finding, brief, hit_of
@@ -34,8 +42,10 @@ from zentracer.frameworks.pytorch.scene import Scene
 from zentracer.frameworks.pytorch.steps import Steps
 from zentracer.frameworks.pytorch.suggest import suggestions_for
 from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site, Trail
+from zentracer.frameworks.pytorch.training.hub import Training
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
 from zentracer.frameworks.pytorch.values import hit_values
+from zentracer.wire.filters import NONFINITE
 
 _MAX_SKIPPED = 25
 # A scaler starts at 2**16 and halves: after 25 skipped steps in a row it is below 2**-9, and the
@@ -59,6 +69,8 @@ class Watch:
         self.defer_cpu = defer_cpu
         """Treat CPU tensors as if they were on an accelerator (to test those paths)."""
         self.deferred = Deferred(self)
+        self.training = Training(self)
+        """The other filters."""
         self.local = threading.local()
         self.watchers: dict[int, Watcher] = {}
         self.main: Watcher | None = None
@@ -67,6 +79,8 @@ class Watch:
         self.steps = Steps(self)
         self.meter: Meter | None = None
         """Of the step that is being timed, if one is."""
+        self.on_idle: Callable[[], None] = lambda: None
+        """Called when no thread has a watcher any more although something was armed."""
         self._removal_asked = False
         self._when_gone: Callable[[], None] = lambda: None
         self.suspects: set[Site] = set()
@@ -81,6 +95,16 @@ class Watch:
         self.skipped = 0
         """Backward passes in a row whose overflow was left to the scaler."""
 
+    @property
+    def is_armed(self) -> bool:
+        """Whether anything is watched for."""
+        return bool(self.filters or self.training.detectors)
+
+    @property
+    def sees_calls(self) -> bool:
+        """Whether each torch call must be seen, for which threads have a mode."""
+        return bool(self.filters or self.training.ops)
+
     # -- threads ---------------------------------------------------------------------------
 
     def enter_thread(self) -> Watcher:
@@ -88,11 +112,19 @@ class Watch:
         watcher = getattr(self.local, "watcher", None)
         if watcher is None:
             watcher = self.local.watcher = Watcher(self)
+            self.dress(watcher)
             self.watchers[watcher.ident] = watcher
             if threading.current_thread() is threading.main_thread():
                 self.main = watcher
         install(watcher)
         return watcher
+
+    def dress(self, watcher: Watcher) -> None:
+        """Let ``watcher`` do what is armed. May be called on any thread."""
+        if not self.training.ops:
+            watcher.__class__ = Watcher
+        else:
+            watcher.__class__ = BothWatcher if self.filters else OpsWatcher
 
     def is_in_thread(self) -> bool:
         """Tell whether the calling thread has a watcher, if maybe off its stack right now."""
@@ -109,7 +141,7 @@ class Watch:
     def _drop(self, watcher: Watcher) -> None:
         self.local.watcher = None
         self.watchers.pop(watcher.ident, None)
-        if not self.filters and not self.watchers:
+        if not self.sees_calls and not self.watchers:
             self._when_gone()
 
     def step_aside(self) -> None:
@@ -164,20 +196,31 @@ class Watch:
 
     def open(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
         """Watch for exactly these exceptions, also after ``close``."""
+        others = tuple(armed for armed in filters if armed.filter != NONFINITE.id)
+        mine = tuple(armed for armed in filters if armed.filter == NONFINITE.id)
         if not self.filters:
             self.polluted = False
-        self.filters, self.precise = filters, precise
-        for watcher in list(self.watchers.values()):
-            watcher.retired = False
-            watcher.asleep = 0
+        self.filters, self.precise = mine, precise
+        self.training.open(others, advice=bool(filters))
+        self.steps.overhead.forget()
+        if self.sees_calls:
+            for watcher in list(self.watchers.values()):
+                watcher.retired = False
+                watcher.asleep = 0
+                self.dress(watcher)
 
     def close(self, when_gone: Callable[[], None]) -> None:
+        """Watch for nothing, and call ``when_gone`` once no thread has a watcher."""
+        self.filters = ()
+        self.training.close()
+        self.let_go(when_gone)
+
+    def let_go(self, when_gone: Callable[[], None]) -> None:
         """Make every watcher inert, and call ``when_gone`` once no thread has one.
 
         The main thread drops its own between two torch calls, other threads at the next step of
         an optimiser, the next backward pass or their end.
         """
-        self.filters = ()
         self.steps.overhead.forget()
         self._when_gone = when_gone
         alive = {thread.ident for thread in threading.enumerate()}
@@ -247,18 +290,31 @@ class Watch:
     def stop(self, finding: Finding, frame: types.FrameType) -> None:
         """Stop ``frame`` for ``finding`` if an armed filter's condition holds."""
         self.polluted = True
-        finding.step = self.step if self.step is not None else 0
-        finding.rank = self.host.rank
-        finding.frame = finding.frame or frame
+        self.stop_for(self.filters, finding, frame)
+
+    def stop_for(
+        self, filters: tuple[ArmedFilter, ...], finding: Finding, frame: types.FrameType
+    ) -> bool:
+        """Stop ``frame`` if the condition of one of ``filters`` holds; return whether one did."""
+        self.complete(finding, frame)
         try:
-            ids = tuple(armed.id for armed in self.filters if self._wanted(armed, finding))
+            ids = tuple(armed.id for armed in filters if self._wanted(armed, finding))
             if ids:
-                self.steps.stops(finding.step)
+                self.steps.stops(finding.step or 0)
                 self.host.stop(hit_of(finding, ids), frame)
+            return bool(ids)
         except Exception as error:  # ours to report, never the training's to die from
             self.host.notice(
                 f"ZenTracer could not stop for the result of {finding.op}: {brief(error)}"
             )
+            return False
+
+    def complete(self, finding: Finding, frame: types.FrameType) -> None:
+        """Add to ``finding`` what is known of the moment."""
+        finding.step = self.step if self.step is not None else 0
+        finding.epoch = self.training.epoch(frame)
+        finding.rank = self.host.rank
+        finding.frame = finding.frame or frame
 
     def _wanted(self, armed: ArmedFilter, finding: Finding) -> bool:
         if armed.condition is None:

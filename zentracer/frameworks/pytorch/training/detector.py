@@ -1,0 +1,88 @@
+"""What every detector has in common.
+
+RUNS IN the training process.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Mapping
+
+from zentracer.control.condition import STATISTICS
+from zentracer.frameworks.base import ArmedFilter
+from zentracer.frameworks.pytorch.training.events import Backward, Update
+from zentracer.wire.filters import Filter
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.training.hub import Training
+
+Looker = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]", Any, types.FrameType], None]
+"""Looks at a call of a module: module, args, kwargs, what it returned, the calling frame."""
+Handler = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]", Any, types.FrameType], None]
+"""Looks at a torch call: function, args, kwargs, what it returned, the calling frame."""
+
+VALUES = frozenset((*STATISTICS, "x", "ratio"))
+"""A condition that names one of these is a threshold of the user's own."""
+
+
+class Detector:
+    """One armed filter. Overrides what it wants to be told; everything else costs nothing.
+
+    Every method may raise: the hub turns that into one notice. None may change anything of the
+    program's, nor keep its tensors alive.
+    """
+
+    filter: ClassVar[Filter]
+    wants_leaves: ClassVar[bool] = False
+    """Whether ``Backward.leaves`` is needed."""
+
+    def __init__(self, training: Training, armed: tuple[ArmedFilter, ...]) -> None:
+        self.training = training
+        self.armed = armed
+
+    def rearm(self, armed: tuple[ArmedFilter, ...]) -> None:
+        """Take over another list of conditions; what was learnt of the run stays."""
+        self.armed = armed
+
+    @property
+    def adaptive(self) -> tuple[ArmedFilter, ...]:
+        """Those that stop at what this detector finds, if their condition holds there."""
+        return tuple(armed for armed in self.armed if not has_threshold(armed))
+
+    @property
+    def custom(self) -> tuple[ArmedFilter, ...]:
+        """Those whose condition is the threshold: it is asked of each value."""
+        return tuple(armed for armed in self.armed if has_threshold(armed))
+
+    def close(self) -> None:
+        """Forget everything; nothing of it is armed any more."""
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def ops(self) -> Mapping[Any, Handler]:
+        """Return which torch functions to be told of, and by whom. Needs a mode: not free."""
+        return {}
+
+    def looker(self, module: Any) -> Looker | None:
+        """Return who looks at the calls of ``module``; asked once for each module."""
+        return None
+
+    def backward_starts(self, run: Backward) -> None:
+        """Gradients are about to be computed."""
+
+    def backward_ended(self, run: Backward) -> None:
+        """Gradients have been computed."""
+
+    def update_starts(self, update: Update) -> None:
+        """An optimiser is about to change parameters."""
+
+    def update_ended(self, update: Update) -> None:
+        """An optimiser has changed parameters."""
+
+    def logged(self, name: str, value: float) -> None:
+        """The program has logged a value with ``zentracer.log``."""
+
+
+def has_threshold(armed: ArmedFilter) -> bool:
+    """Tell whether a condition sets a threshold of its own."""
+    return armed.condition is not None and bool(armed.condition.names & VALUES)

@@ -1,0 +1,64 @@
+"""Which pass over the training data this is.
+
+RUNS IN the training process. A pass begins when a ``DataLoader`` is iterated; the one from which
+training steps are taken is the training data, others are for validation. Programs that slice their
+data themselves mostly count in a variable named ``epoch``.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from typing import Any, Callable
+
+from torch.utils.data import DataLoader
+
+from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.replace import Replacements
+
+
+class Epochs:
+    """Counts passes over the data while something is armed."""
+
+    def __init__(self) -> None:
+        self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._current: weakref.ref[Any] | None = None
+        """The loader that was iterated last."""
+        self._training: weakref.ref[Any] | None = None
+        """The loader during whose pass the last training step was taken."""
+        self._replaced = Replacements()
+
+    def add(self) -> None:
+        """Begin to count."""
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def __iter__(loader: Any) -> Any:
+                self._passes[loader] = self._passes.get(loader, 0) + 1
+                self._current = weakref.ref(loader)
+                return original(loader)
+
+            return __iter__
+
+        self._replaced.put(DataLoader, "__iter__", make)
+
+    def remove(self) -> None:
+        """Leave no trace."""
+        self._replaced.remove()
+        self._passes.clear()
+        self._current = self._training = None
+
+    def stepped(self) -> None:
+        """A training step was completed."""
+        self._training = self._current
+
+    def number(self, frame: types.FrameType | None) -> int | None:
+        """Return the pass, counted from 0, or what a variable ``epoch`` says."""
+        for user in user_frames(frame, limit=8):
+            value = user.f_locals.get("epoch")
+            if type(value) is int:
+                return value
+        loader = self._training or self._current
+        count = self._passes.get(loader(), 0) if loader is not None else 0
+        return count - 1 if count else None

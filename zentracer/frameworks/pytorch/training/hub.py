@@ -1,0 +1,288 @@
+"""The detectors of one armed state, and what each is told.
+
+RUNS IN the training process. Whatever goes wrong in a detector becomes one notice, and the
+detector steps aside; the program goes on.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterable
+
+from zentracer.control.condition import Condition, ConditionFailed
+from zentracer.control.stop import is_debugger_busy
+from zentracer.frameworks.base import ArmedFilter
+from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.report import Finding, advice_of, brief
+from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
+from zentracer.frameworks.pytorch.training.epochs import Epochs
+from zentracer.frameworks.pytorch.training.events import Backward, Update, leaves_of, parameters_of
+from zentracer.frameworks.pytorch.training.module_tap import ModuleTap
+from zentracer.frameworks.pytorch.training.names import ParameterNames
+from zentracer.frameworks.pytorch.training.readout import Readout
+from zentracer.frameworks.pytorch.training.registry import DETECTORS, advisers
+from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.watch import Watch
+
+_QUIET_STEPS = 50
+"""A finding is told again only after its cause was gone for so many steps."""
+_LEAVES_ANEW = 20
+"""Backward passes from one place after which its leaves are looked up again."""
+
+
+class Training:
+    """What is armed besides ``zentracer.nonfinite``."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.detectors: tuple[Detector, ...] = ()
+        self.ops: dict[Any, tuple[tuple[Detector, Handler], ...]] = {}
+        """Who is told of which torch function."""
+        self.names = ParameterNames()
+        self.readout = Readout(watch)
+        self.modules: ModuleTap | None = None
+        self._epochs = Epochs()
+        self._told: dict[Any, int] = {}
+        self._depth = 0
+        self._leaves: dict[tuple[int, int], tuple[int, tuple[Any, ...]]] = {}
+        self._updates: dict[int, Update] = {}
+
+    # -- armed and not -----------------------------------------------------------------------------
+
+    def open(self, filters: tuple[ArmedFilter, ...], *, advice: bool) -> None:
+        """Watch for exactly these; what was learnt of the run so far stays."""
+        wanted: dict[str, tuple[ArmedFilter, ...]] = {}
+        for armed in filters:
+            wanted[armed.filter] = (*wanted.get(armed.filter, ()), armed)
+        known = {detector.filter.id: detector for detector in self.detectors}
+        detectors: list[Detector] = []
+        for name, armed in wanted.items():
+            kind = DETECTORS.get(name)
+            if kind is None:
+                continue
+            detector = known.pop(name, None)
+            if detector is None:
+                detector = kind(self, armed)
+            else:
+                detector.rearm(armed)
+            detectors.append(detector)
+        if advice and self.watch.host.options.get("advice", True):
+            detectors += [known.pop(kind.filter.id, None) or kind(self, ()) for kind in advisers()]
+        for detector in known.values():
+            detector.close()
+        self._take(tuple(detectors))
+
+    def close(self) -> None:
+        """Watch for nothing, and leave no trace."""
+        for detector in self.detectors:
+            detector.close()
+        self._take(())
+        self.names.forget()
+        self.readout.forget()
+        self._told.clear()
+        self._leaves.clear()
+
+    def _take(self, detectors: tuple[Detector, ...]) -> None:
+        self.detectors = detectors
+        ops: dict[Any, list[tuple[Detector, Handler]]] = {}
+        for detector in detectors:
+            for function, handler in detector.ops().items():
+                ops.setdefault(function, []).append((detector, handler))
+        self.ops = {function: tuple(handlers) for function, handlers in ops.items()}
+        if detectors and self.modules is None:
+            self.modules = ModuleTap(self._lookers_for, self._look)
+            self.modules.add()
+            self._epochs.add()
+        elif not detectors and self.modules is not None:
+            self.modules.remove()
+            self.modules = None
+            self._epochs.remove()
+        elif self.modules is not None:
+            self.modules.ask_again()
+
+    def _drop(self, detector: Detector, doing: str, error: Exception) -> None:
+        """Let a detector step aside that has failed."""
+        self.watch.host.notice(
+            f"ZenTracer failed {doing} for '{detector.filter.label}' and no longer looks for it; "
+            f"the program goes on. Please report: {brief(error)}"
+        )
+        self._take(tuple(d for d in self.detectors if d is not detector))
+        if not self.watch.sees_calls:
+            self.watch.let_go(self.watch.on_idle)
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def called(
+        self, handlers: tuple[tuple[Detector, Handler], ...], func: Any, args: tuple[Any, ...],
+        kwargs: dict[str, Any], out: Any, frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        """Tell who asked for it of a torch call."""
+        for detector, handler in handlers:
+            self._guarded(detector, "at a torch call", handler, func, args, kwargs, out, frame)
+
+    def backward(
+        self, run: Callable[..., Any], engine: Any, roots: tuple[Any, ...], args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:  # fmt: skip
+        """Run the engine, and tell the detectors before and after."""
+        if self._depth or is_debugger_busy() or is_tracing():
+            return run(self.watch, engine, roots, args, kwargs)
+        event = self._backward_event(roots, args, kwargs)
+        self._tell("backward_starts", event)
+        self._depth += 1
+        try:
+            result = run(self.watch, engine, roots, args, kwargs)
+        finally:
+            self._depth -= 1
+        event.result = result
+        self.readout.poll()
+        self._tell("backward_ended", event)
+        return result
+
+    def update_starts(self, optimizer: Any, frame: types.FrameType) -> None:
+        """An optimiser is about to change parameters; ``frame`` is any of those that called it."""
+        if not self.detectors or is_debugger_busy():
+            return
+        update = Update(optimizer, user_frame(frame), parameters=parameters_of(optimizer))
+        self._updates[id(optimizer)] = update
+        self.readout.poll()
+        self._tell("update_starts", update)
+
+    def update_ended(self, optimizer: Any, frame: types.FrameType | None, *, is_step: bool) -> None:
+        """An optimiser has changed parameters."""
+        if not self.detectors or is_debugger_busy():
+            return
+        update = self._updates.pop(id(optimizer), None)
+        if update is None:
+            update = Update(optimizer, frame, parameters=parameters_of(optimizer))
+        update.is_step = is_step
+        if is_step:
+            self._epochs.stepped()
+        self._tell("update_ended", update)
+
+    def logged(self, name: str, value: float) -> None:
+        """The program has logged a value."""
+        for detector in self.detectors:
+            self._guarded(detector, "at a logged value", detector.logged, name, value)
+
+    def epoch(self, frame: types.FrameType | None) -> int | None:
+        """Return the passes over the training data that have begun, from 0; None if unknown."""
+        return self._epochs.number(frame)
+
+    # -- what detectors do -------------------------------------------------------------------------
+
+    def is_fresh(self, key: Any) -> bool:
+        """Tell whether a cause is new: not seen within the last 50 steps. Asking counts as seen."""
+        step = self.watch.step or 0
+        last = self._told.get(key)
+        self._told[key] = step
+        return last is None or step - last > _QUIET_STEPS
+
+    def stop(self, armed: Iterable[ArmedFilter], finding: Finding, frame: types.FrameType) -> bool:
+        """Stop ``frame`` for ``finding`` if one of the conditions holds; return whether."""
+        if is_debugger_busy():
+            return False
+        return self.watch.stop_for(tuple(armed), finding, frame)
+
+    def advise(self, rule: str, label: str, severity: str, finding: Finding) -> None:
+        """List ``finding`` without stopping; once for each rule, line and module."""
+        frame = finding.frame
+        key = (rule, finding.origin.location.path, finding.origin.location.line, finding.module)
+        if key in self._told:
+            return
+        self._told[key] = self.watch.step or 0
+        if frame is not None:
+            self.watch.complete(finding, frame)
+        self.watch.host.advise(advice_of(finding, rule, label, severity))
+
+    def holds(self, armed: ArmedFilter, value_of: Callable[[str], Any]) -> bool:
+        """Tell whether a condition holds; ``value_of`` is asked only for names that it reaches."""
+        condition = armed.condition
+        if not isinstance(condition, Condition):
+            return True
+        try:
+            return condition.evaluate(value_of)
+        except Exception as error:  # whatever a user's condition may raise
+            said = isinstance(error, ConditionFailed)
+            message = str(error) if said else f"The condition could not be evaluated: {error}"
+            self.watch.host.notice(message, armed.id)
+            return False
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _backward_event(
+        self, roots: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Backward:
+        inputs = args[3] if len(args) > 3 else kwargs.get("inputs")
+        scaler = self.watch.scaler() if self.watch.scaler is not None else None
+        event = Backward(
+            roots=tuple(roots),
+            inputs=tuple(inputs or ()),
+            accumulates=bool(kwargs.get("accumulate_grad")),
+            create_graph=bool(args[2]) if len(args) > 2 else False,
+            frame=user_frame(sys._getframe(2)),
+            scale=_scale_of(scaler),
+        )
+        if any(detector.wants_leaves for detector in self.detectors):
+            event.leaves = self._leaves_for(event)
+        return event
+
+    def _leaves_for(self, event: Backward) -> tuple[Any, ...]:
+        """Return the leaves of a graph, as found the last time the same line was reached."""
+        count, known = self._leaves.get(event.site, (0, ()))
+        leaves = tuple(ref() for ref in known)
+        if count % _LEAVES_ANEW > 1 and None not in leaves:
+            self._leaves[event.site] = (count + 1, known)
+            return leaves
+        with unseen():
+            found = leaves_of(event.roots)
+        self._leaves[event.site] = (count + 1, tuple(map(weakref.ref, found)))
+        return found
+
+    def _lookers_for(self, module: Any) -> tuple[tuple[Detector, Looker], ...]:
+        found = ((detector, detector.looker(module)) for detector in self.detectors)
+        return tuple((detector, looker) for detector, looker in found if looker is not None)
+
+    def _look(self, lookers: tuple[tuple[Detector, Looker], ...], *call: Any) -> None:
+        for detector, looker in lookers:
+            self._guarded(detector, "at a module", looker, *call)
+
+    def _tell(self, event: str, body: Any) -> None:
+        for detector in self.detectors:
+            method = getattr(detector, event)
+            if getattr(type(detector), event) is not getattr(Detector, event):
+                self._guarded(detector, "in a step", method, body)
+
+    def _guarded(
+        self, detector: Detector, doing: str, method: Callable[..., None], *args: Any
+    ) -> None:
+        local = self.watch.local
+        if getattr(local, "busy", False) or is_tracing() or is_debugger_busy():
+            return
+        local.busy = True
+        try:
+            with unseen():
+                method(*args)
+        except Exception as error:  # ours to report, never the training's to die from
+            self._drop(detector, doing, error)
+        finally:
+            local.busy = False
+        stops = self._stops()
+        while stops:
+            self.watch.stop_for(*stops.pop(0))
+
+    def _stops(self) -> list[tuple[tuple[ArmedFilter, ...], Finding, types.FrameType]]:
+        """Return what the calling thread is about to stop for."""
+        return self.watch.local.__dict__.setdefault("stops", [])
+
+
+def _scale_of(scaler: Any) -> float:
+    """Return the factor of a gradient scaler, as far as it is known without waiting."""
+    scale = getattr(scaler, "_scale", None)
+    if scale is None or not scale.is_cpu:
+        return 1.0
+    return float(scale) or 1.0

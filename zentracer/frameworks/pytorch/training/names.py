@@ -1,0 +1,98 @@
+"""Names of parameters, looked up by identity.
+
+RUNS IN the training process, when there is something to tell.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from dataclasses import dataclass
+from typing import Iterable
+
+from torch import Tensor, nn
+
+from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.modules import root_modules, stripped
+
+
+@dataclass(frozen=True)
+class Named:
+    """Where a parameter lives."""
+
+    name: str
+    """Qualified name, beginning with the variable of its model if there are several models."""
+    module_name: str
+    """The same of its module; the class name for a model itself."""
+    attribute: str
+    module: weakref.ref[nn.Module]
+    root: weakref.ref[nn.Module]
+
+
+class ParameterNames:
+    """Names of the parameters of all live models."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Tensor], Named]] = {}
+        self._unknown: dict[int, weakref.ref[Tensor]] = {}
+
+    def of(self, parameter: Tensor, frame: types.FrameType | None = None) -> Named | None:
+        """Return the name of ``parameter``; None if no module has it.
+
+        Args:
+            parameter: compared by identity.
+            frame: where to look for the variables that hold the models.
+        """
+        found = self._known.get(id(parameter))
+        if found is not None and found[0]() is parameter:
+            return found[1]
+        missing = self._unknown.get(id(parameter))
+        if missing is not None and missing() is parameter:
+            return None
+        self.refresh(frame)
+        found = self._known.get(id(parameter))
+        if found is not None and found[0]() is parameter:
+            return found[1]
+        self._unknown[id(parameter)] = weakref.ref(parameter)
+        return None
+
+    def refresh(self, frame: types.FrameType | None = None) -> None:
+        """Read the names anew: modules may have been replaced."""
+        self._known.clear()
+        self._unknown.clear()
+        roots = [root for root in root_modules() if any(True for _ in root.parameters())]
+        labels = _labels(roots, frame) if len(roots) > 1 else {}
+        for root in roots:
+            self._add(root, labels.get(id(root), ""))
+
+    def forget(self) -> None:
+        """Know nothing any more."""
+        self._known.clear()
+        self._unknown.clear()
+
+    def _add(self, root: nn.Module, label: str) -> None:
+        for name, module in root.named_modules():
+            path = ".".join(filter(None, (label, stripped(name))))
+            for attribute, parameter in module._parameters.items():
+                if parameter is None or id(parameter) in self._known:
+                    continue
+                named = Named(
+                    name=f"{path}.{attribute}" if path else attribute,
+                    module_name=path or type(module).__name__,
+                    attribute=attribute,
+                    module=weakref.ref(module),
+                    root=weakref.ref(root),
+                )
+                self._known[id(parameter)] = (weakref.ref(parameter), named)
+
+
+def _labels(roots: Iterable[nn.Module], frame: types.FrameType | None) -> dict[int, str]:
+    """Return the variable that holds each model, as far as the user's frames show one."""
+    wanted = {id(root) for root in roots}
+    labels: dict[int, str] = {}
+    for user in user_frames(frame):
+        for space in (user.f_locals, user.f_globals):
+            for name, value in list(space.items()):
+                if id(value) in wanted and name != "self" and not name.startswith("_"):
+                    labels.setdefault(id(value), name)
+    return labels
