@@ -35,10 +35,10 @@ def vae(steps: int) -> list[float]:
             return self.decoder(mean + std * torch.randn_like(std)), mean, logvar
 
     model = VAE()
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     x, _ = images(256, 1, 8, 4)
     losses: list[float] = []
-    for step, (batch,) in enumerate(batches(steps, 32, x.flatten(1).sigmoid())):
+    for step, (batch,) in enumerate(batches(steps, 32, (2 * x.flatten(1)).sigmoid())):
         out, mean, logvar = model(batch)
         reconstruction = F.binary_cross_entropy_with_logits(out, batch, reduction="sum")
         kl = -0.5 * torch.sum(1 + logvar - mean.pow(2) - logvar.exp())

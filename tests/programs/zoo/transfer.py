@@ -79,12 +79,12 @@ def multi_task(steps: int) -> list[float]:
     stem = pretrained().eval()
     for parameter in stem.parameters():
         parameter.requires_grad_(False)
-    trunk = nn.Sequential(nn.Linear(24, 24), nn.ReLU())
+    trunk = nn.Sequential(nn.LayerNorm(24), nn.Linear(24, 24), nn.ReLU())
     kinds, amounts = nn.Linear(24, 4), nn.Linear(24, 1)
     weights = nn.Parameter(torch.zeros(2))
     net = nn.ModuleDict({"stem": stem, "trunk": trunk, "kinds": kinds, "amounts": amounts})
     trainable = [p for p in net.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW([*trainable, weights], lr=3e-3)
+    optimizer = torch.optim.AdamW([*trainable, weights], lr=1e-3)
     losses: list[float] = []
     for x, y in batches(steps, 32, *clusters(256, 16, 4, noise=1.0)):
         h = trunk(stem(x))
