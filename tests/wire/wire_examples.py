@@ -36,10 +36,12 @@ from zentracer.wire.editor import (
     TensorView,
 )
 from zentracer.wire.messages import (
+    Advice,
     BreakpointHit,
     BreakpointStatus,
     BreakpointStatuses,
     ExceptionFilter,
+    Fact,
     FrameworkLoaded,
     Hello,
     HitDetails,
@@ -47,6 +49,7 @@ from zentracer.wire.messages import (
     ModuleInfo,
     Modules,
     ModulesQuery,
+    Neighbour,
     Notice,
     SetExceptionFilters,
     Stats,
@@ -110,6 +113,23 @@ HIT = BreakpointHit(
         finite_before="x had 12 zeros and no NaN or Inf.",
         note="Found in a compiled region.",
         stack=(Location(path="/project/train.py", line=12, function="forward"),),
+        text="log was given 12 zeros",
+        epoch=2,
+        evidence=("layer    norm", "fc1      3.2e+17"),
+        upstream=(
+            Neighbour(
+                name="encoder.layers.2",
+                op="Linear",
+                depth=1,
+                source=Location(path="/project/train.py", line=10),
+                tensor=Stats(shape=(8,), dtype="float32", device="cpu", size=8, bytes=32),
+            ),
+        ),
+        downstream=(Neighbour(name="mean", op="mean", depth=1),),
+        facts=(
+            Fact(text="x was made here", location=Location(path="/project/train.py", line=11)),
+            Fact(text="conv [8, 3] -> flatten [24]"),
+        ),
     ),
 )
 
@@ -158,6 +178,14 @@ BREAKPOINTS = TensorBreakpoints(
 )
 
 EXAMPLES: dict[str, Any] = {
+    "advice": Advice(
+        rule="missing_zero_grad",
+        label="Gradients are never reset",
+        severity="warning",
+        text="Gradients of 2 parameters were not reset (backward, step 3)",
+        description="Gradients of 2 parameters were not reset\nTry: call opt.zero_grad()",
+        details=HIT.details,
+    ),
     "breakpoint_hit": HIT,
     "framework": FrameworkLoaded(name="torch", version="2.13.0"),
     "hello": Hello(

@@ -33,6 +33,9 @@ class Options:
 
     breakOn: Tuple[Union[str, BreakOn], ...] = ()
     """Tensor exceptions that stop the program, besides those ticked in the Breakpoints view."""
+    advice: bool = True
+    """List mistakes that do not stop the program, such as gradients that are never reset, while at
+    least one tensor exception is on."""
     precise: bool = False
     """Check every operation at once, so that the stop is always on the line that executes. Training
     gets slower."""

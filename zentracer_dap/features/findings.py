@@ -12,7 +12,7 @@ from zentracer.wire.codec import to_json
 from zentracer.wire.editor import Finding
 from zentracer.wire.editor import Findings as FindingsBody
 from zentracer.wire.filters import NONFINITE
-from zentracer.wire.messages import BreakpointHit
+from zentracer.wire.messages import Advice, BreakpointHit
 from zentracer_dap.coalesce import Coalesced
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class Findings:
 
     def add(self, hit: BreakpointHit, pid: int) -> None:
         """Take a hit of process ``pid`` in."""
-        key = _key(hit)
-        known = self._findings.get(key)
-        if known is None and len(self._findings) >= KEPT:
-            del self._findings[min(self._findings, key=lambda k: self._findings[k].count)]
-        self._findings[key] = _finding(hit, pid, known.count + 1 if known else 1)
-        self._state.changed()
+        severity = "error" if hit.details.filter in _ERRORS else "warning"
+        self._add(hit.details.filter, hit.label, severity, hit, pid)
+
+    def advise(self, advice: Advice, pid: int) -> None:
+        """Take in what process ``pid`` lists without stopping."""
+        self._add(advice.rule, advice.label, advice.severity, advice, pid)
 
     def restarted(self) -> None:
         """Forget them: the program begins anew."""
@@ -53,29 +53,29 @@ class Findings:
         """Send the list if it waits to be sent."""
         self._state.flush()
 
+    def _add(
+        self, rule: str, label: str, severity: str, told: BreakpointHit | Advice, pid: int
+    ) -> None:
+        details = told.details
+        key = (rule, details.origin.path, details.origin.line, details.module, details.op)
+        known = self._findings.get(key)
+        if known is None and len(self._findings) >= KEPT:
+            del self._findings[min(self._findings, key=lambda k: self._findings[k].count)]
+        self._findings[key] = Finding(
+            rule=rule,
+            label=label,
+            message=told.text,
+            severity=severity,
+            source=details.origin,
+            count=known.count + 1 if known else 1,
+            stack=details.stack,
+            pid=pid,
+            rank=details.rank,
+            # The stack is there already, and it is most of what a finding weighs.
+            details=replace(details, stack=()),
+        )
+        self._state.changed()
+
     def _send(self) -> None:
         body = FindingsBody(findings=tuple(self._findings.values()))
         self._run.editor_event("zentracer/findings", to_json(body))
-
-
-def _key(hit: BreakpointHit) -> _Key:
-    details = hit.details
-    origin = details.origin
-    return details.filter, origin.path, origin.line, details.module, details.op
-
-
-def _finding(hit: BreakpointHit, pid: int, count: int) -> Finding:
-    details = hit.details
-    return Finding(
-        rule=details.filter,
-        label=hit.label,
-        message=hit.text,
-        severity="error" if details.filter in _ERRORS else "warning",
-        source=details.origin,
-        count=count,
-        stack=details.stack,
-        pid=pid,
-        rank=details.rank,
-        # The stack is there already, and it is most of what a finding weighs.
-        details=replace(details, stack=()),
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from zentracer.wire.messages import FrameworkLoaded, Notice, Step
+from zentracer.wire.messages import Advice, FrameworkLoaded, Notice, Step
 from zentracer_dap.peers.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def _gone(run: Run, runtime: Runtime) -> None:
 
 
 def _said(run: Run, runtime: Runtime, body: Any) -> None:
-    if isinstance(body, Notice):
+    if isinstance(body, Advice):
+        run.findings.advise(body, runtime.pid)
+    elif isinstance(body, Notice):
         run.notices.heard(body)
     elif isinstance(body, Step):
         run.steps.seen(runtime, body)

@@ -145,6 +145,22 @@ export interface Finding {
  * ``exceptionInfo.details.zentracer`` and, with ``text``, one line of ``--json``.
  */
 export interface HitDetails {
+  /**
+   * Where it goes, as of the last step if this one has not come so far.
+   */
+  downstream: Neighbour[];
+  /**
+   * Passes over the training data begun, counted from 0; None where that is not known.
+   */
+  epoch: number | null;
+  /**
+   * Lines of a small table with the numbers behind the finding, e.g. one a layer.
+   */
+  evidence: string[];
+  /**
+   * What else is known: the lines that made the operands, shapes on the way …
+   */
+  facts: Fact[];
   filter: string;
   /**
    * One sentence: what was still finite when the value was made.
@@ -174,6 +190,46 @@ export interface HitDetails {
   step: number | null;
   suggestions: Suggestion[];
   tensor: Stats;
+  /**
+   * What is found, where ``details.message`` is the exception's own: for a framework's error.
+   */
+  text: string | null;
+  /**
+   * Where the value came from, nearest first.
+   */
+  upstream: Neighbour[];
+}
+/**
+ * A module or operation before or after the value that was found.
+ */
+export interface Neighbour {
+  /**
+   * 1 for the nearest; lists are in the order of a tree's lines.
+   */
+  depth: number;
+  /**
+   * Qualified name of the module, else the operation.
+   */
+  name: string;
+  op: string;
+  /**
+   * The line that called it, where known.
+   */
+  source: Location | null;
+  /**
+   * What it gave (upstream) or made of the value (downstream).
+   */
+  tensor: Stats | null;
+}
+/**
+ * One thing that is known about a finding, and the line it is about.
+ */
+export interface Fact {
+  location: Location | null;
+  /**
+   * A sentence, or its beginning where the line completes it.
+   */
+  text: string;
 }
 /**
  * Something the user can do about a finding.

@@ -3,6 +3,10 @@ import type { Fields } from "../pure/guards";
 
 /** Fields of every object that we receive. */
 export const OBJECTS: Record<string, Fields> = {
+  Fact: {
+    location: { is: { nullable: { object: "Location" } }, otherwise: null },
+    text: { is: "string" },
+  },
   Finding: {
     count: { is: "number" },
     details: { is: { nullable: { object: "HitDetails" } }, otherwise: null },
@@ -25,6 +29,10 @@ export const OBJECTS: Record<string, Fields> = {
     sampled: { is: "boolean", otherwise: false },
   },
   HitDetails: {
+    downstream: { is: { array: { object: "Neighbour" } }, otherwise: [] },
+    epoch: { is: { nullable: "number" }, otherwise: null },
+    evidence: { is: { array: "string" }, otherwise: [] },
+    facts: { is: { array: { object: "Fact" } }, otherwise: [] },
     filter: { is: "string" },
     finite_before: { is: { nullable: "string" }, otherwise: null },
     inputs: { is: { array: { object: "Stats" } }, otherwise: [] },
@@ -39,6 +47,8 @@ export const OBJECTS: Record<string, Fields> = {
     step: { is: { nullable: "number" } },
     suggestions: { is: { array: { object: "Suggestion" } }, otherwise: [] },
     tensor: { is: { object: "Stats" } },
+    text: { is: { nullable: "string" }, otherwise: null },
+    upstream: { is: { array: { object: "Neighbour" } }, otherwise: [] },
   },
   Image: {
     channels: { is: "number" },
@@ -79,6 +89,13 @@ export const OBJECTS: Record<string, Fields> = {
     modules: { is: { array: { object: "ModuleInfo" } } },
     note: { is: { nullable: "string" }, otherwise: null },
     total: { is: "number" },
+  },
+  Neighbour: {
+    depth: { is: "number" },
+    name: { is: "string" },
+    op: { is: "string" },
+    source: { is: { nullable: { object: "Location" } }, otherwise: null },
+    tensor: { is: { nullable: { object: "Stats" } }, otherwise: null },
   },
   Notice: {
     breakpoint_id: { is: { nullable: "number" }, otherwise: null },
