@@ -73,6 +73,8 @@ class Runtime:
 
     def advise(self, advice: Advice) -> None:
         """List something that was found; the program goes on."""
+        if channel.send_event("advice", advice):  # ordered before the end of the program
+            return
         if self._link is not None:
             self._link.send_event("advice", advice)
 

@@ -6,17 +6,20 @@ The hits of children are among them, also of those that no editor attaches to.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Optional, Tuple, cast
 
-from zentracer.wire.codec import to_json
+from zentracer.wire.codec import decode, to_json
 from zentracer.wire.editor import Finding
 from zentracer.wire.editor import Findings as FindingsBody
 from zentracer.wire.filters import NONFINITE
 from zentracer.wire.messages import Advice, BreakpointHit
 from zentracer_dap.coalesce import Coalesced
+from zentracer_dap.protocol.handlers import Overrides
+from zentracer_dap.protocol.messages import Json, body_of
 
 if TYPE_CHECKING:
     from zentracer_dap.run import Run
+    from zentracer_dap.session import Session
 
 KEPT = 200
 """How many findings are kept; beyond, the oldest of those that were seen least has to go."""
@@ -79,3 +82,16 @@ class Findings:
     def _send(self) -> None:
         body = FindingsBody(findings=tuple(self._findings.values()))
         self._run.editor_event("zentracer/findings", to_json(body))
+
+
+def register(overrides: Overrides) -> None:
+    """Register what a runtime lists over debugpy's channel."""
+    overrides.events.add(
+        "zentracer/advice", "It is one of the findings, which are sent whole.", _on_advice
+    )
+
+
+def _on_advice(session: Session, event: Json) -> None:
+    advice = decode(Advice, cast(Any, body_of(event)), "advice")
+    run = session.run
+    run.findings.advise(advice, (run.main_pid if session.is_root else session.pid) or 0)

@@ -14,7 +14,7 @@ from typing import Any
 from zentracer.wire.decode import WireError
 from zentracer_dap.headless.breaks import refusal
 from zentracer_dap.headless.dap import Connection, Message
-from zentracer_dap.headless.finding import Findings, read_finding
+from zentracer_dap.headless.finding import Findings, read_advice, read_finding
 from zentracer_dap.headless.options import Options
 from zentracer_dap.headless.printer import Printer
 from zentracer_dap.headless.problem import UsageProblem
@@ -114,7 +114,11 @@ class Run:
             "console": "integratedTerminal",
             "justMyCode": True,
             "env": _environment(),
-            "zentracer": {"breakOn": self._options.break_on, "precise": self._options.precise},
+            "zentracer": {
+                "breakOn": self._options.break_on,
+                "precise": self._options.precise,
+                "advice": self._options.advice,
+            },
             **self._options.target.launch(),
         }
 
@@ -177,6 +181,17 @@ class Run:
             self._end()
         else:
             session.resume(thread)
+
+    def listed(self, findings: list[Message]) -> None:
+        """Show advice that is new; what the program stopped at has been shown there."""
+        for listed in findings:
+            try:
+                advice = read_advice(listed)
+            except WireError as error:
+                self._say_once(f"a finding could not be read ({error})")
+                continue
+            if advice is not None and self._findings.add(advice) is None:
+                self._printer.show(advice, self._findings.elsewhere(advice))
 
     def stopped_elsewhere(self, session: Session, thread: int, reason: str) -> None:
         """Nobody is here to look: run on."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Iterable
 
-from zentracer.wire.messages import Location, Stats
+from zentracer.wire.messages import Location, Neighbour, Stats
 
 NOT_KNOWN = "–"
 
@@ -69,3 +70,24 @@ def short_path(path: str, folder: Path) -> str:
 def times(value: int) -> str:
     """``once``, ``3 times``."""
     return "once" if value == 1 else f"{count(value)} times"
+
+
+def summary(stats: Stats) -> str:
+    """A tensor on one line: ``float32[3, 8] in [-3.79, 0.063]``."""
+    bounds = ""
+    if stats.min is not None and stats.max is not None:
+        bounds = f" in [{number(stats.min)}, {number(stats.max)}]"
+    return shape(stats) + bounds
+
+
+def tree(neighbours: Iterable[Neighbour], folder: Path) -> list[str]:
+    """Neighbours of a value, one a line, those further away further in."""
+    return [neighbour(near, folder) for near in neighbours]
+
+
+def neighbour(near: Neighbour, folder: Path) -> str:
+    """One line of the tree: name, operation, tensor, place."""
+    op = f" ({near.op})" if near.op and near.op != near.name else ""
+    stats = f"  {summary(near.tensor)}" if near.tensor is not None else ""
+    at = f"  {place(near.source, folder)}" if near.source is not None else ""
+    return f"{'  ' * (near.depth - 1)}{near.name}{op}{stats}{at}"

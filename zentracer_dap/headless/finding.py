@@ -24,11 +24,17 @@ class Finding:
     """``details`` as it came, for ``--json``."""
     count: int = 1
     """How often it was hit."""
+    rule: str = ""
+    """Of advice, the rule's name."""
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """Equal for hits with the same cause: filter and line to blame."""
-        return (self.details.filter, self.details.origin.path, self.details.origin.line)
+        """Equal for hits with the same cause: filter or rule, and line to blame."""
+        return (
+            self.rule or self.details.filter,
+            self.details.origin.path,
+            self.details.origin.line,
+        )
 
 
 @dataclass
@@ -55,6 +61,30 @@ class Findings:
             if known is not finding and known.place == finding.place:
                 return known
         return None
+
+
+ADVICE = "zentracer.advice"
+"""``details.filter`` of what is listed without stopping."""
+
+
+def read_advice(listed: Json) -> Finding | None:
+    """Read an entry of ``zentracer/findings``; None if it is no advice.
+
+    Raises:
+        WireError: the details are not those of a finding.
+    """
+    details: Json = listed.get("details") or {}
+    if details.get("filter") != ADVICE:
+        return None
+    raw: Json = {**details, "stack": listed.get("stack") or [], "rule": listed.get("rule")}
+    hit = decode(HitDetails, raw, "details")
+    return Finding(
+        label=str(listed.get("label")),
+        text=str(listed.get("message")),
+        details=hit,
+        raw=raw,
+        rule=str(listed.get("rule")),
+    )
 
 
 def read_finding(info: Json) -> Finding:

@@ -30,8 +30,8 @@ filters for --break:
 {filters}
 
 conditions are Python expressions over
-  module op phase step rank x name shape dtype device size
-  min max mean std absmax norm nan inf zeros match("encoder.*")
+  module op phase step epoch rank x name shape dtype device size
+  min max mean std absmax norm nan inf zeros ratio match("encoder.*")
 
 exit code:
   0  nothing found, and the program ended well
@@ -57,6 +57,7 @@ class Options:
     json: bool
     report: Path | None
     precise: bool
+    advice: bool
 
 
 def read_options(argv: list[str]) -> Options:
@@ -78,6 +79,7 @@ def read_options(argv: list[str]) -> Options:
         json=given.json,
         report=_report_path(given.report),
         precise=given.precise,
+        advice=not given.no_advice,
     )
 
 
@@ -110,6 +112,11 @@ def _parser() -> argparse.ArgumentParser:
         "--precise",
         action="store_true",
         help="check every operation: slower, always stops on the executing line",
+    )
+    add(
+        "--no-advice",
+        action="store_true",
+        help="do not list mistakes that stop nothing, such as gradients that are never reset",
     )
     add(
         "--json",

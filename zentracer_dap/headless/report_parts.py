@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Iterable
 
 from zentracer.wire.messages import HitDetails, Location, Suggestion, TextEdit
 from zentracer_dap.headless import figures
@@ -24,6 +25,9 @@ def article(finding: Finding, number: int, folder: Path) -> Markup:
         _remark("Finite before. ", details.finite_before, "remark"),
         _remark("Note. ", details.note, "remark note"),
         _tensors(details),
+        _lines("Evidence", details.evidence),
+        _lines("Comes from", figures.tree(details.upstream, folder)),
+        _lines("Goes to", figures.tree(details.downstream, folder)),
         _tries(details.suggestions, folder),
         _stack(details.stack, folder),
         id=f"finding-{number}",
@@ -81,8 +85,16 @@ def _remark(title: str, text: str | None, kind: str) -> Markup:
     return tag("p", tag("b", title), text, class_=kind) if text else EMPTY
 
 
+def _lines(title: str, lines: Iterable[str]) -> Markup:
+    """Lines in columns or a tree, as they are."""
+    text = "\n".join(lines)
+    return join(tag("h3", title), _card(tag("pre", text, class_="mono lines"))) if text else EMPTY
+
+
 def _tensors(details: HitDetails) -> Markup:
     table = tensor_table(details)
+    if not table.rows:
+        return EMPTY
     drawn = [join(range_chart(row.stats), content_chart(row.stats)) for row in table.rows]
     numbers = [title for title in table.columns if title not in WORDS]
     head = [tag("th", "tensor", scope="col"), *(tag("th", n.strip(), scope="col") for n in numbers)]

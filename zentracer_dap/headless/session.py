@@ -31,6 +31,10 @@ class Host(Protocol):
         """The program stands at a tensor exception; ``info`` is the exceptionInfo body."""
         ...
 
+    def listed(self, findings: list[Message]) -> None:
+        """Everything found so far in any process, stops among it (``zentracer/findings``)."""
+        ...
+
     def stopped_elsewhere(self, session: Session, thread: int, reason: str) -> None:
         """The program stands for another reason, such as its own ``breakpoint()``."""
         ...
@@ -163,6 +167,8 @@ class Session:
             self._on_stopped(body)
         elif event == "output":
             self._host.output(str(body.get("category") or "console"), str(body.get("output", "")))
+        elif event == "zentracer/findings":
+            self._host.listed(cast("list[Message]", body.get("findings") or []))
         elif event == "breakpoint":
             self._on_break_changed(part(body, "breakpoint"))
         elif event == "process":

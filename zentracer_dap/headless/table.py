@@ -28,13 +28,19 @@ class Table:
     rows: tuple[Row, ...]
 
 
+UNKNOWN = "unknown"
+"""Type of a tensor that is gone."""
 WORDS = ("", "name", "tensor")
 """Columns that hold words; the others hold numbers."""
 
 
 def tensor_table(details: HitDetails) -> Table:
     """The result and its inputs, one row each."""
-    named = [("result", details.tensor), *(("input", item) for item in details.inputs)]
+    named = [("input", item) for item in details.inputs]
+    if details.tensor.dtype != UNKNOWN or not named:
+        named.insert(0, ("result", details.tensor))
+    if [details.tensor.dtype, *details.inputs] == [UNKNOWN]:  # what was found is not about a tensor
+        return Table((), ())
     cells = [_cells(role, stats) for role, stats in named]
     titles = list(cells[0])
     kept = [t for t in titles if any(row[t] not in ("", figures.NOT_KNOWN) for row in cells)]

@@ -22,6 +22,8 @@ def render(finding: Finding, palette: Palette, folder: Path) -> str:
         _head(finding, palette),
         _source(finding.details, palette, folder),
         _tensors(finding.details, palette),
+        _evidence(finding.details, palette),
+        _neighbours(finding.details, palette, folder),
         _remarks(finding.details, palette),
         _stack(finding.details, palette, folder),
         _suggestions(finding.details, palette, folder),
@@ -85,6 +87,8 @@ def _source_line(line: Line, digits: int, palette: Palette) -> Iterator[str]:
 
 def _tensors(details: HitDetails, palette: Palette) -> Iterator[str]:
     table = tensor_table(details)
+    if not table.rows:
+        return
     rows = [[_fitting(cell, palette) for cell in row.cells] for row in table.rows]
     columns = list(zip(table.columns, *rows))
     widths = [max(map(display_width, column)) for column in columns]
@@ -104,6 +108,19 @@ def _padded(table: Table, cells: list[str], widths: list[int]) -> Iterator[str]:
 
 def _fitting(cell: str, palette: Palette) -> str:
     return cell.replace(figures.NOT_KNOWN, palette.sign(figures.NOT_KNOWN, "-"))
+
+
+def _evidence(details: HitDetails, palette: Palette) -> Iterator[str]:
+    for line in details.evidence:
+        yield f"    {line}"
+
+
+def _neighbours(details: HitDetails, palette: Palette, folder: Path) -> Iterator[str]:
+    sides = (("Comes from", details.upstream), ("Goes to", details.downstream))
+    for title, neighbours in sides:
+        if neighbours:
+            yield "  " + palette.heading(title)
+        yield from (f"    {line}" for line in figures.tree(neighbours, folder))
 
 
 def _remarks(details: HitDetails, palette: Palette) -> Iterator[str]:
