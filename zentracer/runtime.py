@@ -94,6 +94,18 @@ class Runtime:
         if self._link is not None:
             self._link.send_latest("step", step)
 
+    # What the program says
+
+    def marked_step(self, number: Optional[int]) -> None:
+        """A training step is complete: ``number``, or one more than the last."""
+        for framework in list(self._frameworks):
+            framework.marked_step(number)
+
+    def logged(self, name: str, value: Any) -> None:
+        """The program has computed a value."""
+        for framework in list(self._frameworks):
+            framework.logged(name, value)
+
     # Life
 
     def watch_imports(self) -> None:

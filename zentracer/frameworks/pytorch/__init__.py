@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import types
+from typing import Any
 
 import torch
 
@@ -69,6 +70,18 @@ class PyTorch(Framework):
     def modules(self, query: ModulesQuery) -> Modules:
         """Name the modules of the live models, on any thread and while the program runs."""
         return self._modules.answer(query)
+
+    def marked_step(self, number: int | None) -> None:
+        """The program says that a step is complete: ``number``, or one more than the last."""
+        watch = self._watch
+        if watch is not None and watch.is_armed:
+            watch.marked_step(number)
+
+    def logged(self, name: str, value: Any) -> None:
+        """The program says a value: a number, or a tensor of one element."""
+        watch = self._watch
+        if watch is not None and watch.is_armed:
+            watch.training.log(name, value)
 
     def forward_of(self, frame: types.FrameType) -> Location | None:
         """Return the forward line of the autograd node whose Python backward runs in ``frame``."""

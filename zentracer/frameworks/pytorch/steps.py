@@ -40,6 +40,8 @@ class Steps:
     def __init__(self, watch: Watch) -> None:
         self.overhead = Overhead(watch)
         self._watch = watch
+        self.is_logged = False
+        """The program says its loss itself, with ``zentracer.log``."""
         self._loss: Loss | None = None
         self._loss_step: int | None = None
         """The step that the loss belongs to; None until that is complete."""
@@ -58,6 +60,8 @@ class Steps:
 
     def backward_starts(self, roots: tuple[Any, ...]) -> None:
         """Note the loss that backward is called on."""
+        if self.is_logged:
+            return
         root = roots[0] if len(roots) == 1 else None
         if not self._scaling:
             self._loss = self._read(root)
@@ -68,14 +72,26 @@ class Steps:
         self._loss_step = None
         self._watch.deferred.loss = self._loss
 
+    def logged(self, value: float) -> None:
+        """Note the loss of this step as the program says it, whatever backward is called on."""
+        self.is_logged = True
+        self._loss = Loss()
+        self._loss.value = value
+        self._loss_step = None
+
     def update_starts(self, frame: types.FrameType) -> None:
         """Drop a loss that a scaler other than torch's own has multiplied."""
-        if self._loss is not None and not self._scaling and _is_called_by_scaler(frame):
+        if (
+            self._loss is not None
+            and not self._scaling
+            and not self.is_logged
+            and _is_called_by_scaler(frame)
+        ):
             self._loss = None
 
     def completed(self, step: int) -> None:
         """Tell the user that an optimiser has completed ``step``."""
-        if self._loss_step not in (None, step):
+        if self._loss_step not in (None, step) and not self.is_logged:
             self._loss = None  # no backward since
         self._loss_step = step
         self._scaling, self._scaled, self._unscaled = False, None, None

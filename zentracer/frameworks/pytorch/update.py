@@ -79,13 +79,12 @@ class Updates:
         if finding is not None and frame is not None:
             watch.stop(finding, frame)
         self._steps[optimizer] = self._steps.get(optimizer, 0) + 1
-        before, watch.step = watch.step, max(self._steps.values())
-        watch.training.update_ended(optimizer, frame, is_step=watch.step != before)
-        watch.steps.completed(watch.step)
+        is_step = watch.counted_step(max(self._steps.values()))
+        watch.training.update_ended(optimizer, frame, is_step=is_step)
         meter = watch.meter
         if meter is not None:
             meter.add(clock() - start)
-        if watch.step != before:
+        if is_step and watch.marked_number is None:
             watch.steps.overhead.boundary()
 
     def _look(self, optimizer: Any, frame: types.FrameType) -> Finding | None:

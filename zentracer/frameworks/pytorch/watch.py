@@ -89,6 +89,10 @@ class Watch:
         """A reported value may still be about; what it spreads to is no new finding."""
         self.step: int | None = None
         """Optimiser steps completed, None before the first optimiser was seen."""
+        self.counted = 0
+        """Steps that optimisers have completed."""
+        self.marked_number: int | None = None
+        """The last step that the program has marked with ``zentracer.step``; then those count."""
         self.backward_depth = 0
         self.scaler: weakref.ref[Any] | None = None
         """The gradient scaler that scaled the last loss."""
@@ -247,6 +251,23 @@ class Watch:
         if not self._removal_asked and threading.current_thread() is threading.main_thread():
             self._removal_asked = True
             soon_on_main_thread(self.remove_retired)
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def marked_step(self, number: int | None) -> None:
+        """The program says that a step is complete: ``number``, or one more than the last."""
+        self.marked_number = (self.marked_number or 0) + 1 if number is None else number
+        self.step = self.marked_number
+        self.steps.completed(self.step)
+        self.steps.overhead.boundary()
+
+    def counted_step(self, number: int) -> bool:
+        """An optimiser has completed its step ``number``; return whether that is a new one."""
+        before, self.counted = self.counted, number
+        if self.marked_number is None:
+            self.step = number
+            self.steps.completed(number)
+        return before != number
 
     # -- mixed precision -------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
+from torch import Tensor
+
 from zentracer.control.condition import Condition, ConditionFailed
 from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter
@@ -164,8 +166,18 @@ class Training:
             self._epochs.stepped()
         self._tell("update_ended", update)
 
-    def logged(self, name: str, value: float) -> None:
-        """The program has logged a value."""
+    def log(self, name: str, value: Any) -> None:
+        """The program says a value: a number, or a tensor of one element."""
+        if isinstance(value, Tensor):
+            with unseen():
+                plain = value.detach().float().reshape(-1)[:1]
+                self.readout.read(plain, lambda numbers: self._logged(name, numbers[0]))
+        else:
+            self._logged(name, float(value))
+
+    def _logged(self, name: str, value: float) -> None:
+        if name == "loss":
+            self.watch.steps.logged(value)
         for detector in self.detectors:
             self._guarded(detector, "at a logged value", detector.logged, name, value)
 
