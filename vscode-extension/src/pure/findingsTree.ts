@@ -2,6 +2,7 @@
 import type { HitDetails, Location, Stats, Suggestion } from "../wire/generated";
 import { suggestionId } from "./findingsFixes";
 import type { Item } from "./findingsLog";
+import { evidenceRow, neighbourRows } from "./findingsNeighbours";
 import { placeOf } from "./findingsPlaces";
 import { count, plural, shapeOf, statistics } from "./statusNumbers";
 import type { Action, Icon, TreeNode } from "./tree";
@@ -108,14 +109,21 @@ function detailRows(item: Item, details: HitDetails): TreeNode[] {
   return [
     ...details.suggestions.map((suggestion, index) => suggestionRow(item, suggestion, index)),
     ...(stands ? [standsRow(item, details.source)] : []),
-    tensorRow(item, "result", details.tensor, details.tensor.name ?? "result"),
+    ...(hasTensor(details) ? [tensorRow(item, "result", details.tensor, details.tensor.name ?? "result")] : []),
     ...details.inputs.map((input, index) =>
       tensorRow(item, `input${String(index)}`, input, input.name ?? "input"),
     ),
+    ...evidenceRow(item.key, details),
+    ...neighbourRows(item.key, details),
     ...noteRow(item, "finite", details.finite_before),
     ...noteRow(item, "note", details.note),
     ...(stack.length > 0 ? [stackRow(item, stack)] : []),
   ];
+}
+
+/** Not every finding is about a tensor; one that was has a shape or a place in the list of inputs. */
+function hasTensor({ filter, tensor }: HitDetails): boolean {
+  return tensor.dtype !== "unknown" || filter === "zentracer.nonfinite";
 }
 
 function suggestionRow(item: Item, suggestion: Suggestion, index: number): TreeNode {

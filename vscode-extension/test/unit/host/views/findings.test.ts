@@ -91,6 +91,9 @@ test("below a finding: what to try, where the program stands, the tensors, the s
     ["stands at line 80", undefined],
     ["x", undefined],
     ["x", undefined],
+    ["Evidence", undefined],
+    ["Comes from", undefined],
+    ["Goes to", undefined],
     ["The inputs were finite.", undefined],
     ["Stack", undefined],
   ]);
