@@ -100,7 +100,7 @@ test("below a finding: what to try, where the program stands, the tensors, the s
   const stack = row?.children?.at(-1);
   expect(stack?.description).toBe("1 frame");
   expect(stack?.children?.[0]?.action?.id).toBe("zentracer.openLocation");
-  expect(new Set(row?.children?.map((child) => child.id)).size).toBe(7);
+  expect(new Set(row?.children?.map((child) => child.id)).size).toBe(10);
 });
 
 test("groups appear only where there are several", () => {
