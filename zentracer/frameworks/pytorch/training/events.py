@@ -5,13 +5,19 @@ RUNS IN the training process.
 
 from __future__ import annotations
 
+import functools
 import types
 from dataclasses import dataclass, field
 from typing import Any, Iterable
 
 from torch import Tensor
 
-from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.frames import user_frame, user_frames
+
+_CALLERS = 4
+"""How many of the user's frames tell one call of backward from another."""
+_NODES = 3
+"""How many of the last operations do."""
 
 
 @dataclass
@@ -33,13 +39,26 @@ class Backward:
     """Leaves that the graph leads to."""
     result: Any = None
     """Once it has ended: the gradients asked for, None where there is none."""
+    shared: dict[Any, Any] = field(default_factory=dict)
+    """What several detectors need of this pass, by the one that computed it."""
 
-    @property
-    def site(self) -> tuple[int, int]:
-        """The same for every call from one place in the program."""
-        if self.frame is None:
-            return (0, 0)
-        return (id(self.frame.f_code), self.frame.f_lasti)
+    @functools.cached_property
+    def site(self) -> tuple[int, ...]:
+        """The same for every call from one place in the program, on behalf of the same callers.
+
+        One helper that calls backward for two networks is two sites, and so are two kinds of loss
+        that take turns on one line.
+        """
+        key: list[int] = []
+        for user in user_frames(self.frame, limit=_CALLERS):
+            key += (id(user.f_code), user.f_lasti)
+        node = node_of(self.roots[0]) if self.roots else None
+        for _ in range(_NODES):
+            if node is None:
+                break
+            key.append(id(type(node)))
+            node = node.next_functions[0][0] if node.next_functions else None
+        return tuple(key)
 
 
 @dataclass

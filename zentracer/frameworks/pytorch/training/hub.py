@@ -50,7 +50,7 @@ class Training:
         self._epochs = Epochs()
         self._told: dict[Any, int] = {}
         self._depth = 0
-        self._leaves: dict[tuple[int, int], tuple[int, tuple[Any, ...]]] = {}
+        self._leaves: dict[tuple[int, ...], tuple[int, tuple[Any, ...]]] = {}
         self._updates: dict[int, Update] = {}
 
     # -- armed and not -----------------------------------------------------------------------------
@@ -194,11 +194,12 @@ class Training:
         self._told[key] = step
         return last is None or step - last > _QUIET_STEPS
 
-    def stop(self, armed: Iterable[ArmedFilter], finding: Finding, frame: types.FrameType) -> bool:
-        """Stop ``frame`` for ``finding`` if one of the conditions holds; return whether."""
-        if is_debugger_busy():
-            return False
-        return self.watch.stop_for(tuple(armed), finding, frame)
+    def stop(self, armed: Iterable[ArmedFilter], finding: Finding, frame: types.FrameType) -> None:
+        """Stop ``frame`` for ``finding`` if one of the conditions holds.
+
+        It happens once the detector has returned: until then the debugger looks away.
+        """
+        self._stops().append((tuple(armed), finding, frame))
 
     def advise(self, rule: str, label: str, severity: str, finding: Finding) -> None:
         """List ``finding`` without stopping; once for each rule, line and module."""
