@@ -6,10 +6,11 @@ armed. It calls the function exactly as asked and returns its result untouched.
 
 from __future__ import annotations
 
+import collections
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -37,6 +38,9 @@ _ident = threading.get_ident
 _APPLY_CODE = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
 _MAX_SITES = 100_000
 _WIDE_RANGE = frozenset({torch.float32, torch.float64, torch.bfloat16})
+_MAX_WRITES = 4096
+Write = Tuple[int, Tuple[int, ...], Site]
+"""Version of a tensor after it was changed in place, its shape, and where that was."""
 _VALUELESS = (int, float, str, bool, type(None))
 
 
@@ -54,6 +58,8 @@ class Watcher(TorchFunctionMode):
         self._sites: dict[tuple[int, int, str], Site] = {}
         self.retired = False
         """Disarmed, but maybe still on the stack: torch puts a mode back after each call."""
+        self.writes: collections.deque[Write] = collections.deque(maxlen=_MAX_WRITES)
+        """The last changes in place, for an error in backward: whoever wrote has returned then."""
         self.seen = sequence_number()
         """Number of the next autograd node when this watcher last looked."""
 
@@ -105,6 +111,8 @@ class Watcher(TorchFunctionMode):
         after = sequence_number()
         if after != before:
             self._note(before, after, plan, out, frame, mine)
+        if (plan.writes or (kwargs and kwargs.get("inplace"))) and args:
+            self._note_write(args[0], plan, frame)
         if plan.kind != CHECK:
             return False
         if plan.tame and self._passes_over(plan, out) and not self._statistics_tell(plan, args):
@@ -190,6 +198,18 @@ class Watcher(TorchFunctionMode):
         else:
             self.watch.marked = True
             mark_nodes(outputs_of(out), site)
+
+    def _note_write(self, x: Any, plan: Plan, frame: types.FrameType) -> None:
+        """Note which version of ``x`` a call has made, and where."""
+        if type(x) not in PLAIN or is_tracing() or x.is_inference():
+            return
+        site = self.site_of(frame, plan)
+        if site is None:
+            return
+        try:
+            self.writes.append((x._version, tuple(x.shape), site))
+        except RuntimeError:  # nested and wrapped tensors have no sizes or no version
+            return
 
     def _note_unseen(self, before: int, plan: Plan, frame: types.FrameType) -> None:
         """Nodes were made outside any torch call: a custom Function's own, or a C++ extension's."""

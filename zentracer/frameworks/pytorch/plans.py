@@ -24,6 +24,8 @@ class Plan:
     """Whether the first argument is overwritten."""
     tame: bool = False
     """Whether it makes NaN or Inf out of finite numbers only where they overflow."""
+    writes: bool = False
+    """Whether a tensor is changed in place, be it by ``x[...] = y``."""
     compiled: bool = False
     """Whether it is a region of compiled code rather than one function."""
 
@@ -128,7 +130,9 @@ def _decide(func: Callable[..., Any]) -> Plan:
     else:
         kind = CHECK
     plain = readable(name)
-    return Plan(kind, plain, is_in_place(name), tame=plain in _TAME)
+    in_place = is_in_place(name)
+    writes = in_place or name == "__setitem__"
+    return Plan(kind, plain, in_place, tame=plain in _TAME, writes=writes)
 
 
 def is_in_place(name: str) -> bool:
