@@ -23,6 +23,7 @@ from zentracer.frameworks.pytorch.training.epochs import Epochs
 from zentracer.frameworks.pytorch.training.events import Backward, Update, leaves_of, parameters_of
 from zentracer.frameworks.pytorch.training.module_tap import ModuleTap
 from zentracer.frameworks.pytorch.training.names import ParameterNames
+from zentracer.frameworks.pytorch.training.ratios import Ratios
 from zentracer.frameworks.pytorch.training.readout import Readout
 from zentracer.frameworks.pytorch.training.registry import DETECTORS, advisers
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
@@ -46,6 +47,7 @@ class Training:
         """Who is told of which torch function."""
         self.names = ParameterNames()
         self.readout = Readout(watch)
+        self.ratios = Ratios(self.readout)
         self.modules: ModuleTap | None = None
         self._epochs = Epochs()
         self._told: dict[Any, int] = {}
@@ -85,6 +87,7 @@ class Training:
         self._take(())
         self.names.forget()
         self.readout.forget()
+        self.ratios.forget()
         self._told.clear()
         self._leaves.clear()
 
