@@ -35,6 +35,11 @@ class Detector:
     filter: ClassVar[Filter]
     wants_leaves: ClassVar[bool] = False
     """Whether ``Backward.leaves`` is needed."""
+    rests: bool = False
+    """Whether torch calls may pass untold for now."""
+    glance: Callable[..., bool] | None = None
+    """Asked of ``(func, args, kwargs, out)`` before a handler of ``ops`` is: may read metadata of
+    plain tensors, computes nothing. Most calls end here, so it has to be quick."""
 
     def __init__(self, training: Training, armed: tuple[ArmedFilter, ...]) -> None:
         self.training = training

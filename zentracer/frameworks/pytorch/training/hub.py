@@ -127,6 +127,15 @@ class Training:
     ) -> None:  # fmt: skip
         """Tell who asked for it of a torch call."""
         for detector, handler in handlers:
+            if detector.rests:
+                continue
+            glance = detector.glance
+            try:
+                if glance is not None and not glance(func, args, kwargs, out):
+                    continue
+            except Exception as error:  # ours to report, never the training's to die from
+                self._drop(detector, "at a torch call", error)
+                continue
             self._guarded(detector, "at a torch call", handler, func, args, kwargs, out, frame)
 
     def backward(
