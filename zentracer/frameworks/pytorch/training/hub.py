@@ -23,6 +23,7 @@ from zentracer.frameworks.pytorch.training.epochs import Epochs
 from zentracer.frameworks.pytorch.training.events import Backward, Update, leaves_of, parameters_of
 from zentracer.frameworks.pytorch.training.module_tap import ModuleTap
 from zentracer.frameworks.pytorch.training.names import ParameterNames
+from zentracer.frameworks.pytorch.training.norms import GradientNorms
 from zentracer.frameworks.pytorch.training.ratios import Ratios
 from zentracer.frameworks.pytorch.training.readout import Readout
 from zentracer.frameworks.pytorch.training.registry import DETECTORS, advisers
@@ -47,6 +48,7 @@ class Training:
         """Who is told of which torch function."""
         self.names = ParameterNames()
         self.readout = Readout(watch)
+        self.gradient_norms = GradientNorms(self)
         self.ratios = Ratios(self.readout)
         self.modules: ModuleTap | None = None
         self._epochs = Epochs()
@@ -87,6 +89,7 @@ class Training:
         self._take(())
         self.names.forget()
         self.readout.forget()
+        self.gradient_norms.forget()
         self.ratios.forget()
         self._told.clear()
         self._leaves.clear()
@@ -116,6 +119,7 @@ class Training:
             f"the program goes on. Please report: {brief(error)}"
         )
         self._take(tuple(d for d in self.detectors if d is not detector))
+        detector.close()
         if not self.watch.sees_calls:
             self.watch.let_go(self.watch.on_idle)
 
@@ -236,6 +240,13 @@ class Training:
             message = str(error) if said else f"The condition could not be evaluated: {error}"
             self.watch.host.notice(message, armed.id)
             return False
+
+    def guarded(
+        self, detector: Detector, doing: str, method: Callable[..., None], *args: Any
+    ) -> None:
+        """Call a method of ``detector`` from a function of torch's that it has replaced."""
+        if detector in self.detectors:
+            self._guarded(detector, doing, method, *args)
 
     # -- inside ------------------------------------------------------------------------------------
 
