@@ -61,7 +61,7 @@ class ParameterNames:
         self._known.clear()
         self._unknown.clear()
         roots = [root for root in root_modules() if any(True for _ in root.parameters())]
-        labels = _labels(roots, frame) if len(roots) > 1 else {}
+        labels = labels_of(roots, frame) if len(roots) > 1 else {}
         for root in roots:
             self._add(root, labels.get(id(root), ""))
 
@@ -86,7 +86,7 @@ class ParameterNames:
                 self._known[id(parameter)] = (weakref.ref(parameter), named)
 
 
-def _labels(roots: Iterable[nn.Module], frame: types.FrameType | None) -> dict[int, str]:
+def labels_of(roots: Iterable[nn.Module], frame: types.FrameType | None) -> dict[int, str]:
     """Return the variable that holds each model, as far as the user's frames show one."""
     wanted = {id(root) for root in roots}
     labels: dict[int, str] = {}

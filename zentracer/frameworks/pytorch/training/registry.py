@@ -6,8 +6,14 @@ RUNS IN the training process.
 from __future__ import annotations
 
 from zentracer.frameworks.pytorch.training.detector import Detector
+from zentracer.frameworks.pytorch.training.shape import Shape
 
-DETECTORS: dict[str, type[Detector]] = {}
+DETECTORS: dict[str, type[Detector]] = {
+    kind.filter.id: kind
+    for kind in (
+        Shape,
+    )
+}  # fmt: skip
 """Filter id -> detector."""
 
 
