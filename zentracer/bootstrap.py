@@ -65,6 +65,11 @@ def attach(
     link.ready.wait(START_SECONDS)
 
 
+def rank() -> Optional[int]:
+    """Return the global rank of a distributed run, None outside one."""
+    return _runtime.rank if _runtime is not None else None
+
+
 def _ensure_runtime(options: Mapping[str, Any]) -> Runtime:
     global _runtime
     if _runtime is not None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from zentracer_dap.features import ending
+from zentracer_dap.features.explanations import Explanations
 from zentracer_dap.features.hits import Hits
 from zentracer_dap.features.restart import Replay
 from zentracer_dap.peers.debugpy import IMPLEMENTED
@@ -68,6 +69,7 @@ class Session:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         """Resolves to an exit code once nothing is left to relay."""
         self.hits = Hits()
+        self.explanations = Explanations()
         self.replay = Replay()
         self._overrides = overrides
         self._pending: dict[int, Json] = {}

@@ -29,8 +29,13 @@ class Module:
 
     def text(self, node: ast.AST) -> str:
         """Return the source of ``node`` on one line."""
-        segment = ast.get_source_segment("".join(self.lines), node) or ""
-        return " ".join(segment.split())
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
+        if not first or not last or last > len(self.lines):
+            return ""
+        raw = [line.encode() for line in self.lines[first - 1 : last]]  # columns count bytes
+        raw[-1] = raw[-1][: getattr(node, "end_col_offset", None)]
+        raw[0] = raw[0][getattr(node, "col_offset", 0) :]
+        return " ".join(b"".join(raw).decode(errors="ignore").split())
 
 
 @dataclass(frozen=True)

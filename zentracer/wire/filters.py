@@ -107,7 +107,7 @@ ERROR = Filter(
     id="zentracer.error",
     label="Framework error",
     default=False,
-    description="An exception of the framework's own, explained wherever the debugger stops for it.",
+    description="An exception of the framework's own, explained where the debugger stops for it.",
 )
 """No tick box of its own: debugpy's uncaught and raised exceptions are where it appears."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Optional, Tuple, cast
 from zentracer.wire.codec import decode, to_json
 from zentracer.wire.editor import Finding
 from zentracer.wire.editor import Findings as FindingsBody
-from zentracer.wire.filters import NONFINITE
+from zentracer.wire.filters import ERROR, NONFINITE
 from zentracer.wire.messages import Advice, BreakpointHit
 from zentracer_dap.coalesce import Coalesced
 from zentracer_dap.protocol.handlers import Overrides
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KEPT = 200
 """How many findings are kept; beyond, the oldest of those that were seen least has to go."""
 
-_ERRORS = frozenset((NONFINITE.id,))
+_ERRORS = frozenset((NONFINITE.id, ERROR.id))
 
 _Key = Tuple[str, str, int, Optional[str], str]
 

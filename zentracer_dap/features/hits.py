@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from zentracer.wire.codec import decode, to_json
 from zentracer.wire.messages import BreakpointHit
+from zentracer_dap.features import explanations
 from zentracer_dap.protocol.handlers import Overrides
 from zentracer_dap.protocol.messages import Json, arguments_of, body_of
 
@@ -123,31 +124,43 @@ def _on_stopped(session: Session, event: Json) -> Json:
 
 def _on_continued(session: Session, event: Json) -> Json:
     body = body_of(event)
-    session.hits.forget(None if body.get("allThreadsContinued") else body.get("threadId"))
+    _forget(session, None if body.get("allThreadsContinued") else body.get("threadId"))
     return event
 
 
 def _on_resume(session: Session, request: Json) -> None:
     thread: Any = arguments_of(request).get("threadId")
-    session.hits.forget(None if request["command"] == "continue" else thread)
+    _forget(session, None if request["command"] == "continue" else thread)
     session.forward(request)
 
 
-def _on_exception_info(session: Session, request: Json) -> Json | None:
+def _forget(session: Session, thread: int | None) -> None:
+    session.hits.forget(thread)
+    session.explanations.forget(thread)
+
+
+def _on_exception_info(session: Session, request: Json) -> Any:
     hit = session.hits.of(arguments_of(request).get("threadId"))
     if hit is not None:
         return exception_info(hit)
-    session.forward(request, lambda response: _answer_late(session, request, response))
+    return _ask_debugpy(session, request)
+
+
+async def _ask_debugpy(session: Session, request: Json) -> Json | None:
+    arguments = arguments_of(request)
+    response = await session.debugpy.request(request["command"], arguments)
+    thread: Any = arguments.get("threadId")
+    body = body_of(response)
+    hit = session.hits.pair_text(thread, _texts(body))
+    if hit is not None:
+        # The thread stopped together with others, without an event of its own.
+        return exception_info(hit)
+    if response["success"] and explanations.can_explain(session):
+        return await explanations.explained(session, thread, body)
+    session.relay(request, response)
     return None
 
 
-def _answer_late(session: Session, request: Json, response: Json) -> None:
-    """Pair by text here when the thread stopped together with others, without its own event."""
-    body = body_of(response)
+def _texts(body: Json) -> tuple[Any, ...]:
     details = cast(Json, body.get("details") or {})
-    texts = tuple(text for text in (body.get("description"), details.get("message")) if text)
-    hit = session.hits.pair_text(arguments_of(request).get("threadId"), texts)
-    if hit is not None:
-        session.respond(request, exception_info(hit))
-    else:
-        session.relay(request, response)
+    return tuple(text for text in (body.get("description"), details.get("message")) if text)
