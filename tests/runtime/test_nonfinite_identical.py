@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 import tests.programs.training_tools  # noqa: F401  (adds programs)
 from tests.programs.training import PROGRAMS
-from tests.runtime.watching import watching
+from tests.runtime.watching import EVERYTHING, watching, watching_for
 
 STEPS = 50
 
@@ -74,3 +74,11 @@ def test_same_bits_after_the_watch(name: str) -> None:
     with watching():
         torch.ones(1).exp()
     assert run(name) == expected
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same_bits_with_everything_armed(name: str) -> None:
+    expected = unwatched(name)
+    with watching_for(*EVERYTHING, advice=True) as host:
+        assert run(name) == expected
+    assert host.notices == []

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Mapping
 from zentracer.control.condition import compile_condition
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch import PyTorch
+from zentracer.frameworks.pytorch.training.registry import DETECTORS
 from zentracer.wire.messages import Advice, BreakpointHit, Step
 
 
@@ -49,6 +50,10 @@ def watching(*, precise: bool = False, condition: Any = None) -> Iterator[Host]:
         yield host
     finally:
         framework.disarm()
+
+
+EVERYTHING = ("nonfinite", *(name[len("zentracer.") :] for name in DETECTORS))
+"""All filters of PyTorch."""
 
 
 @contextmanager
