@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from zentracer.wire.filters import FILTERS
 from zentracer_dap.headless.breaks import parse_breaks
 from zentracer_dap.headless.problem import UsageProblem
 
@@ -25,6 +26,12 @@ def test_several_breaks_keep_their_order():
     first, second = parse_breaks(["nonfinite:step > 3", "nonfinite"])
     assert first["condition"] == "step > 3"
     assert "condition" not in second
+
+
+def test_all_is_every_filter_with_one_condition():
+    wanted = [item.id for item in FILTERS]
+    assert [item["filter"] for item in parse_breaks(["all"])] == wanted
+    assert {item["condition"] for item in parse_breaks(["all:step > 3"])} == {"step > 3"}
 
 
 def problem(option: str) -> str:

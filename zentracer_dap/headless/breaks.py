@@ -10,6 +10,10 @@ from zentracer.wire.filters import FILTERS, PREFIX
 from zentracer_dap.headless.problem import UsageProblem
 
 
+ALL = "all"
+"""Stands for every filter."""
+
+
 def parse_breaks(options: list[str]) -> list[dict[str, Any]]:
     """Turn the options into the items of ``breakOn``; none means the filters' defaults.
 
@@ -18,17 +22,17 @@ def parse_breaks(options: list[str]) -> list[dict[str, Any]]:
     """
     if not options:
         return [{"filter": item.id} for item in FILTERS if item.default]
-    return [_parse(option) for option in options]
+    return [item for option in options for item in _parse(option)]
 
 
-def _parse(option: str) -> dict[str, Any]:
+def _parse(option: str) -> list[dict[str, Any]]:
     name, colon, condition = option.partition(":")
-    item = {"filter": _filter_id(name.strip())}
-    if colon:
-        condition = condition.strip()
-        _check_syntax(condition, option)
-        item["condition"] = condition
-    return item
+    ids = [item.id for item in FILTERS] if name.strip() == ALL else [_filter_id(name.strip())]
+    if not colon:
+        return [{"filter": name} for name in ids]
+    condition = condition.strip()
+    _check_syntax(condition, option)
+    return [{"filter": name, "condition": condition} for name in ids]
 
 
 def _filter_id(name: str) -> str:

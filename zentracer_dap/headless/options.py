@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILTER[:CONDITION]",
-        help="what to look for; may be given several times",
+        help="what to look for, or all; may be given several times",
     )
     add("--first", action="store_true", help="end the program at the first finding")
     add(
