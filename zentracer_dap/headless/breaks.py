@@ -9,7 +9,6 @@ from typing import Any
 from zentracer.wire.filters import FILTERS, PREFIX
 from zentracer_dap.headless.problem import UsageProblem
 
-
 ALL = "all"
 """Stands for every filter."""
 
