@@ -118,6 +118,7 @@ class Hooks:
             @functools.wraps(original)
             def scale(scaler: Any, outputs: Any) -> Any:
                 watch.scaler = weakref.ref(scaler) if scaler.is_enabled() else None
+                watch.overflowed = False
                 result = original(scaler, outputs)
                 if watch.scaler is not None and watch.is_armed:
                     watch.steps.scaled(outputs, result)

@@ -98,6 +98,8 @@ class Watch:
         """The gradient scaler that scaled the last loss."""
         self.skipped = 0
         """Backward passes in a row whose overflow was left to the scaler."""
+        self.overflowed = False
+        """The gradients about overflowed so: clipping makes NaN of them before they are dropped."""
 
     @property
     def is_armed(self) -> bool:
@@ -203,7 +205,7 @@ class Watch:
         others = tuple(armed for armed in filters if armed.filter != NONFINITE.id)
         mine = tuple(armed for armed in filters if armed.filter == NONFINITE.id)
         if not self.filters:
-            self.polluted = False
+            self.polluted = self.overflowed = False
         self.filters, self.precise = mine, precise
         self.training.open(others, advice=bool(filters))
         self.steps.overhead.forget()
@@ -277,7 +279,8 @@ class Watch:
         if scaler is None:
             return False
         self.skipped += 1
-        return self.skipped < _MAX_SKIPPED
+        self.overflowed = self.skipped < _MAX_SKIPPED
+        return self.overflowed
 
     # -- findings --------------------------------------------------------------------------
 
@@ -354,7 +357,10 @@ class Watch:
     ) -> tuple[types.FrameType, Finding] | None:  # fmt: skip
         if is_debugger_busy() or frame.f_code.co_filename.endswith("grad_scaler.py"):
             return None
-        verdict = judge(plan, args, kwargs, out, was_bad, self.polluted)
+        if self.overflowed and plan.in_place and not isinstance(args[0], torch.Tensor):
+            return None  # a list, of which is not known what was in it before: gradients, clipped
+        aftermath = self.polluted or self.overflowed
+        verdict = judge(plan, args, kwargs, out, was_bad, aftermath)
         user = user_frame(frame)
         if verdict is None or user is None:
             return None
