@@ -11,6 +11,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
+import torch
 from torch import Tensor
 
 from zentracer.control.condition import Condition, ConditionFailed
@@ -241,6 +242,11 @@ class Training:
             self.watch.host.notice(message, armed.id)
             return False
 
+    @property
+    def with_gradients(self) -> bool:
+        """Whether the module call that is looked at runs with gradients enabled."""
+        return bool(getattr(self.watch.local, "with_gradients", True))
+
     def guarded(
         self, detector: Detector, doing: str, method: Callable[..., None], *args: Any
     ) -> None:
@@ -284,6 +290,7 @@ class Training:
         return tuple((detector, looker) for detector, looker in found if looker is not None)
 
     def _look(self, lookers: tuple[tuple[Detector, Looker], ...], *call: Any) -> None:
+        self.watch.local.with_gradients = torch.is_grad_enabled()
         for detector, looker in lookers:
             self._guarded(detector, "at a module", looker, *call)
 

@@ -73,6 +73,13 @@ class ModuleTap:
         entry = self._entries.get(id(module))
         return entry is not None and entry[0]() is module
 
+    def look_no_more(self, module: nn.Module, detector: Any) -> None:
+        """Stop telling ``detector`` of the calls of ``module``."""
+        entry = self._entries.get(id(module))
+        if entry is not None and entry[0]() is module and entry[2]:
+            rest = tuple(pair for pair in entry[2] if pair[0] is not detector)
+            self._entries[id(module)] = (*entry[:2], rest or None)
+
     def _around(self, original: Callable[..., Any]) -> Callable[..., Any]:
         entries, meet, look = self._entries, self._meet, self._look
 
