@@ -22,7 +22,7 @@ def reinforce(steps: int) -> list[float]:
     losses: list[float] = []
     for _ in range(steps):
         state, log_probs, rewards, states = torch.randn(8, 2), [], [], []
-        for _ in range(6):
+        for _ in range(4):
             chosen = torch.distributions.Categorical(logits=policy(state))
             action = chosen.sample()
             log_probs.append(chosen.log_prob(action))

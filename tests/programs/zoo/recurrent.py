@@ -109,13 +109,13 @@ def seq2seq(steps: int) -> list[float]:
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     losses: list[float] = []
     for _ in range(steps):
-        source = torch.randint(words, (16, 4))
+        source = torch.randint(words, (16, 3))
         target = source.flip(1)
         memory, state = encoder(embed(source))
         h = state[0]
         token = torch.zeros(16, dtype=torch.long)
         loss = torch.zeros(())
-        for t in range(4):
+        for t in range(3):
             h = cell(embed(token), h)
             weights = torch.softmax(torch.einsum("bd,btd->bt", h, memory), dim=-1)
             context = torch.einsum("bt,btd->bd", weights, memory)
@@ -126,7 +126,7 @@ def seq2seq(steps: int) -> list[float]:
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
-        losses.append(loss.item() / 4)
+        losses.append(loss.item() / 3)
     return losses
 
 
