@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 import torch
 from torch import Tensor
 
+from zentracer.control.source import place_of
 from zentracer.frameworks.pytorch.finite import readable_tensor
+from zentracer.frameworks.pytorch.report import place_name
+from zentracer.frameworks.pytorch.training.candidate import Candidate
 from zentracer.frameworks.pytorch.training.events import Backward, Update
 
 if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.training.detector import Detector
     from zentracer.frameworks.pytorch.training.hub import Training
 
 WINDOW = 64
@@ -122,10 +126,18 @@ class GradientNorms:
         self._updates = None
         self._blind = 0
 
-    @property
-    def is_blind(self) -> bool:
-        """Whether the last passes all left no gradient to look at."""
-        return self._blind >= _BLIND
+    def say_if_blind(self, detector: Detector, run: Backward) -> None:
+        """Say once that backward leaves no gradients behind, so that nothing can be known."""
+        if self._blind != _BLIND or run.frame is None:
+            return
+        at = place_name(place_of(run.frame.f_code, run.frame.f_lasti).location)
+        for armed in detector.armed:
+            self._training.watch.host.notice(
+                f"'{detector.filter.label}' cannot look: no parameter has a gradient after the "
+                f"backward pass at {at}. Hooks that take them away at once (an optimiser inside "
+                "backward), or a compiled region, do that.",
+                armed.id,
+            )
 
     def updated(self, update: Update) -> None:
         """An optimiser is about to take a step; told by each detector."""
@@ -234,6 +246,19 @@ class _Reading:
             norm if norm != math.inf else float(torch.linalg.vector_norm(gradient.double()))
             for norm, (_, gradient) in zip(norms, self._pairs)
         ]
+
+
+def candidates_of(training: Training, sample: Sample, run: Backward) -> list[Candidate]:
+    """Return the parameters of ``sample`` that are still alive, as conditions see them."""
+    assert run.frame is not None
+    given = {} if run.accumulates else dict(zip(map(id, run.inputs), run.result or ()))
+    found: list[Candidate] = []
+    for reference, norm in zip(sample.parameters, sample.norms):
+        parameter = reference()
+        if parameter is not None:
+            x = readable_gradient(given.get(id(parameter), parameter.grad))
+            found.append(Candidate(training, parameter, x, "backward", run.frame, norm))
+    return found
 
 
 def norms_of(tensors: list[Tensor]) -> list[Tensor]:

@@ -1,0 +1,102 @@
+"""When update after update is larger than the weights it changes.
+
+RUNS IN the training process. Sizes are those of a sample of each parameter's elements.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import dataclass, field
+from typing import Any, Sequence
+
+from zentracer.frameworks.pytorch.training.ratios import SAMPLED, Change
+
+LARGE = 1.0
+"""Update norm over weight norm. A healthy one is about 1e-3 (A. Karpathy, CS231n; ZenTracer's
+``stalled`` looks at the other end); above 1 an update replaces what was learnt."""
+STEPS = 3
+"""Updates in a row above that, meanwhile the weights grow."""
+_GROWTH = 4.0
+"""Times their norm that the weights must have grown by then: oscillation around zero is none."""
+_FAST = 10.0
+_FAST_PRODUCT = 50.0
+"""Two in a row are enough if the second is 10 and both together 50 times the weights."""
+_AT_ONCE = 1e4
+_TINY = 1e-4
+"""Root mean square of weights that begin all but at zero: their first updates are large."""
+
+
+@dataclass
+class Streak:
+    """Large updates of one optimiser in a row."""
+
+    ratios: list[float] = field(default_factory=list)
+    start: float = 0.0
+    """Norm of all weights before the first."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """One update of all parameters together."""
+
+    moved: float
+    before: float
+    root_mean_square: float
+    """Of the weights before."""
+
+    @property
+    def ratio(self) -> float:
+        """Update norm over weight norm."""
+        return self.moved / self.before if self.before else 0.0
+
+
+class Divergence:
+    """The last updates of every optimiser."""
+
+    def __init__(self) -> None:
+        self._streaks: weakref.WeakKeyDictionary[Any, Streak] = weakref.WeakKeyDictionary()
+
+    def forget(self) -> None:
+        """Know nothing any more."""
+        self._streaks.clear()
+
+    def diverges(self, optimizer: Any, changes: Sequence[Change]) -> Streak | None:
+        """Take an update in; return those in a row, if they are too large to be healthy."""
+        whole = whole_of(changes)
+        streak = self._streaks.setdefault(optimizer, Streak())
+        if not math.isfinite(whole.ratio) or whole.ratio <= LARGE:
+            self._streaks[optimizer] = Streak()
+            return None
+        if not streak.ratios:
+            streak.start = whole.before
+        streak.ratios.append(whole.ratio)
+        del streak.ratios[:-64]
+        return streak if _is_divergence(streak, whole) else None
+
+
+def whole_of(changes: Sequence[Change]) -> Whole:
+    """Return the size of an update over all parameters, each weighted by its elements."""
+    moved = before = elements = 0.0
+    for change in changes:
+        parameter = change.parameter()
+        if parameter is None or not math.isfinite(change.update + change.norm):
+            continue
+        weight = max(1.0, parameter.numel() / SAMPLED)
+        moved += weight * change.update**2
+        before += weight * change.norm**2
+        elements += parameter.numel()
+    return Whole(
+        math.sqrt(moved), math.sqrt(before), math.sqrt(before / elements) if elements else 0.0
+    )
+
+
+def _is_divergence(streak: Streak, whole: Whole) -> bool:
+    ratio = whole.ratio
+    if ratio > _AT_ONCE and whole.root_mean_square > _TINY:
+        return True
+    product = math.prod(streak.ratios[-2:])
+    if len(streak.ratios) > 1 and ratio > _FAST and product > _FAST_PRODUCT:
+        return True
+    grown = whole.moved > _GROWTH * streak.start  # (an update above twice the weights adds to them)
+    return len(streak.ratios) >= STEPS and grown
