@@ -6,11 +6,13 @@ RUNS IN the training process.
 from __future__ import annotations
 
 from zentracer.frameworks.pytorch.training.detector import Detector
+from zentracer.frameworks.pytorch.training.exploding import Exploding
 from zentracer.frameworks.pytorch.training.shape import Shape
 
 DETECTORS: dict[str, type[Detector]] = {
     kind.filter.id: kind
     for kind in (
+        Exploding,
         Shape,
     )
 }  # fmt: skip
