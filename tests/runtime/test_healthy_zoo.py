@@ -17,6 +17,8 @@ STEPS = 300
 EVERY = tuple(f.id.split(".")[1] for f in ALL)
 NO_TREND = {"gan", "dcgan", "reinforce"}
 """Players against each other, and rewards: their losses need not fall."""
+CANNOT_LOOK = {"optimiser_in_backward": "no parameter has a gradient after the backward pass"}
+"""What is said instead of silence, where it cannot be known whether all is well."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -41,7 +43,8 @@ def test_silent_and_unchanged(name: str) -> None:
         watched = run(name)
     assert [hit.text for hit in host.hits] == []
     assert [f"{advice.rule}: {advice.text}" for advice in host.advice] == []
-    assert host.notices == []
+    said = CANNOT_LOOK.get(name)
+    assert [notice for notice in host.notices if said is None or said not in notice] == []
     assert watched == losses
     tenth = len(losses) // 10
     assert name in NO_TREND or sum(losses[-tenth:]) < sum(losses[:tenth])

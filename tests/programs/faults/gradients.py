@@ -150,7 +150,7 @@ def wide_initialisation(fault: bool) -> None:
     confirm(fault, worst > 1e5, worst)
 
 
-@fault("zentracer.exploding", "zentracer.loss_spike", "unnormalised_inputs")
+@fault("zentracer.exploding", "zentracer.loss_spike", "unnormalised_inputs", "zentracer.nonfinite")
 def batch_out_of_scale(fault: bool) -> None:
     """After 50 quiet steps one batch comes in other units."""
     net = nn.Sequential(nn.Linear(6, 24), nn.ELU(), nn.Linear(24, 1))

@@ -40,16 +40,16 @@ def bias_far_below_zero(fault: bool) -> None:
 @fault("zentracer.dead", "zentracer.exploding", "zentracer.loss_spike", "zentracer.stalled",
        "zentracer.vanishing", "loss_not_decreasing", "all_zero")  # fmt: skip
 def one_step_too_far(fault: bool) -> None:
-    """The first update, of a sum instead of a mean, pushes all units below zero for good."""
+    """The first updates, of a sum instead of a mean, push all units below zero for good."""
     net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.015)
     active = 1.0
-    for _ in range(25):
-        x, y = torch.rand(64, 8), torch.full((64,), -3.0)
+    for _ in range(40):
+        x = torch.rand(64, 8) * 1.6 - 0.6
         h = net[:2](x)  # <- culprit
         active = (h > 0).float().mean().item()
         reduction = "sum" if fault else "mean"  # <- origin
-        loss = F.mse_loss(net[2](h).squeeze(1), y, reduction=reduction)
+        loss = F.mse_loss(net[2](h).squeeze(1), 3 + x[:, 0], reduction=reduction)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
