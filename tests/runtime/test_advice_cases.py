@@ -19,6 +19,8 @@ RULES = {
     "pytorch_lint_double_softmax": "double_softmax",
     "pytorch_lint_softmax_over_batch": "softmax_over_batch",
     "pytorch_shape_lstm_batch_first": "batch_axis_as_time",
+    "pytorch_lint_clip_after_step": "clip_after_step",
+    "pytorch_lint_missing_zero_grad": "missing_zero_grad",
     "pytorch_load_nothing_strict_false": "load_matched_nothing",
 }
 CASES = [case for name in RULES for case in cases(f"{name}.py")]

@@ -6,14 +6,16 @@ RUNS IN the training process, while any tensor exception is armed. docs/advice.m
 from __future__ import annotations
 
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser
+from zentracer.frameworks.pytorch.training.advice.clipping import Clipping
 from zentracer.frameworks.pytorch.training.advice.double_softmax import DoubleSoftmax
 from zentracer.frameworks.pytorch.training.advice.dropout import FunctionalDropout
 from zentracer.frameworks.pytorch.training.advice.evaluation import Modes
 from zentracer.frameworks.pytorch.training.advice.loading import Loading
 from zentracer.frameworks.pytorch.training.advice.softmax_axis import SoftmaxAxis
 from zentracer.frameworks.pytorch.training.advice.time_axis import TimeAxis
+from zentracer.frameworks.pytorch.training.advice.zero_grad import MissingReset
 
 ADVISERS: tuple[type[Adviser], ...] = (
-    Modes, FunctionalDropout, DoubleSoftmax, SoftmaxAxis, TimeAxis, Loading,
+    Modes, FunctionalDropout, DoubleSoftmax, SoftmaxAxis, TimeAxis, Loading, MissingReset, Clipping,
 )  # fmt: skip
 """In the order in which they are told of what happens."""
