@@ -62,15 +62,18 @@ class Steps:
         """Note the loss that backward is called on."""
         if self.is_logged:
             return
-        root = roots[0] if len(roots) == 1 else None
-        if not self._scaling:
-            self._loss = self._read(root)
-        elif self._scaled is not None and root is self._scaled():
-            self._loss = self._unscaled
-        else:
-            self._loss = None  # made of a scaled loss somehow: what it was cannot be told
+        self._loss = self.loss_of(roots)
         self._loss_step = None
         self._watch.deferred.loss = self._loss
+
+    def loss_of(self, roots: tuple[Any, ...]) -> Loss | None:
+        """Return the loss that backward is called on, without the factor of a gradient scaler."""
+        root = roots[0] if len(roots) == 1 else None
+        if not self._scaling:
+            return self._read(root)
+        if self._scaled is not None and root is self._scaled():
+            return self._unscaled
+        return None  # made of a scaled loss somehow: what it was cannot be told
 
     def logged(self, value: float) -> None:
         """Note the loss of this step as the program says it, whatever backward is called on."""

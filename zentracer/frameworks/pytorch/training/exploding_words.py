@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.training.hub import Training
 
 _ROWS = 8
-_LATE = (
+LATE = (
     "norms on an accelerator are read once they have arrived, so the program stands about a step "
     "after the one that they belong to."
 )
@@ -101,7 +101,7 @@ def _gradient_finding(
     source = place_of(frame.f_code, frame.f_lasti, "backward")
     gradient = readable_tensor(worst.x)
     clips = causes.clips_at(frame)
-    notes = [_LATE] if sample.is_late else []
+    notes = [LATE] if sample.is_late else []
     if clips:
         notes.append(f"the program clips gradients at {clips}; these are the norms before.")
     return Finding(
