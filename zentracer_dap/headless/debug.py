@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from zentracer.wire.decode import WireError
+from zentracer.wire.filters import ERROR
 from zentracer_dap.headless.breaks import refusal
 from zentracer_dap.headless.dap import Connection, Message
 from zentracer_dap.headless.finding import Findings, read_advice, read_finding
@@ -28,7 +29,7 @@ BROKEN = 70
 """Exit code when the debugger itself failed (EX_SOFTWARE)."""
 
 PATIENCE = 5.0
-"""Seconds the program gets to end after Ctrl-C, and the adapter after the program."""
+"""Seconds the program gets to end after Ctrl-C or an error, and the adapter after the program."""
 
 Event = tuple[str, Any, Any]
 
@@ -137,7 +138,7 @@ class Run:
             self._on_signal(signal.Signals(subject))
         elif kind == "over":
             self._over = True
-        elif kind == "impatient" and self._interrupts == subject:
+        elif kind == "end" or (kind == "impatient" and self._interrupts == subject):
             self._end()
 
     def _on_signal(self, number: signal.Signals) -> None:
@@ -145,14 +146,17 @@ class Run:
         self._interrupts += 1
         if number == signal.SIGINT and self._interrupts == 1:
             self._program.send(signal.SIGINT)
-            later = ("impatient", self._interrupts, None)
-            timer = threading.Timer(PATIENCE, self._events.put, (later,))
-            timer.daemon = True
-            timer.start()
+            self._later("impatient", self._interrupts)
         elif self._interrupts <= 2:
             self._end()
         else:
             self._program.send(signal.SIGKILL)
+
+    def _later(self, kind: str, subject: Any = None) -> None:
+        """Put an event into the queue once the program has had time to end by itself."""
+        timer = threading.Timer(PATIENCE, self._events.put, ((kind, subject, None),))
+        timer.daemon = True
+        timer.start()
 
     def _clean_up(self, adapter: subprocess.Popen[bytes]) -> None:
         for session in self._sessions.values():
@@ -177,7 +181,11 @@ class Run:
         known = self._findings.add(finding)
         if known is None:
             self._printer.show(finding, self._findings.elsewhere(finding))
-        if self._options.stop_at_first:
+        if finding.details.filter == ERROR.id:
+            session.resume(thread)  # the program's own traceback, and its end
+            if self._options.stop_at_first:
+                self._later("end")
+        elif self._options.stop_at_first:
             self._end()
         else:
             session.resume(thread)

@@ -96,9 +96,10 @@ def read_finding(info: Json) -> Finding:
     details: Json = info.get("details") or {}
     raw: Json = details.get("zentracer") or {}
     hit = decode(HitDetails, raw, "details.zentracer")
+    name = str(info.get("exceptionId") or hit.filter)
     return Finding(
-        label=str(info.get("exceptionId") or hit.filter),
-        text=str(details.get("message") or info.get("description") or hit.filter),
+        label=name.partition("  ")[0],  # debugpy may add a note to the name of an exception
+        text=hit.text or str(details.get("message") or info.get("description") or hit.filter),
         details=hit,
         raw=raw,
     )

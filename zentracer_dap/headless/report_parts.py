@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Iterable
+from typing import Iterable, Iterator
 
 from zentracer.wire.messages import HitDetails, Location, Suggestion, TextEdit
 from zentracer_dap.headless import figures
@@ -26,6 +26,7 @@ def article(finding: Finding, number: int, folder: Path) -> Markup:
         _remark("Note. ", details.note, "remark note"),
         _tensors(details),
         _lines("Evidence", details.evidence),
+        _lines("What else is known", _facts(details, folder)),
         _lines("Comes from", figures.tree(details.upstream, folder)),
         _lines("Goes to", figures.tree(details.downstream, folder)),
         _tries(details.suggestions, folder),
@@ -83,6 +84,14 @@ def _stands(details: HitDetails, folder: Path) -> Markup:
 
 def _remark(title: str, text: str | None, kind: str) -> Markup:
     return tag("p", tag("b", title), text, class_=kind) if text else EMPTY
+
+
+def _facts(details: HitDetails, folder: Path) -> Iterator[str]:
+    for fact in details.facts:
+        yield fact.text
+        at = fact.location
+        if at is not None:
+            yield f"  {figures.place(at, folder)}  {(at.text or '').strip()}".rstrip()
 
 
 def _lines(title: str, lines: Iterable[str]) -> Markup:

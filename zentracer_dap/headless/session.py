@@ -19,6 +19,10 @@ CLIENT: Message = {
     "supportsVariableType": True,
 }
 
+UNCAUGHT = "uncaught"
+"""debugpy's filter for exceptions that end a thread: frameworks' own are explained there. What the
+program handles itself does not stop it, and after any other it is resumed, to end as it would."""
+
 ATTEMPTS = 5
 """How often breaks are set before a refusal is taken for final: the adapter also refuses while
 the training process has not connected, for which it waits some seconds each time."""
@@ -139,6 +143,7 @@ class Session:
 
     def _configure(self, attempt: int = 1) -> None:
         if self._start == "attach":  # the adapter arms the program's other processes by itself
+            self._ask("setExceptionBreakpoints", {"filters": [UNCAUGHT]})
             self._ask("configurationDone", {})
             return
         options = [
@@ -147,12 +152,12 @@ class Session:
         ]
         self._ask(
             "setExceptionBreakpoints",
-            {"filters": [], "filterOptions": options},
+            {"filters": [UNCAUGHT], "filterOptions": options},
             lambda answer: self._on_breaks_set(answer, attempt),
         )
 
     def _on_breaks_set(self, answer: Message, attempt: int) -> None:
-        refused = refusals(answer)
+        refused = [(index - 1, why) for index, why in refusals(answer) if index]
         if refused and attempt < ATTEMPTS:
             self._configure(attempt + 1)
         elif self._host.may_run(refused):

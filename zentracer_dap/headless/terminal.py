@@ -23,6 +23,7 @@ def render(finding: Finding, palette: Palette, folder: Path) -> str:
         _source(finding.details, palette, folder),
         _tensors(finding.details, palette),
         _evidence(finding.details, palette),
+        _facts(finding.details, palette, folder),
         _neighbours(finding.details, palette, folder),
         _remarks(finding.details, palette),
         _stack(finding.details, palette, folder),
@@ -113,6 +114,15 @@ def _fitting(cell: str, palette: Palette) -> str:
 def _evidence(details: HitDetails, palette: Palette) -> Iterator[str]:
     for line in details.evidence:
         yield f"    {line}"
+
+
+def _facts(details: HitDetails, palette: Palette, folder: Path) -> Iterator[str]:
+    for fact in details.facts:
+        yield from _wrapped(fact.text, palette)
+        at = fact.location
+        if at is not None:
+            code = palette.quiet(f"  {at.text.strip()}") if at.text else ""
+            yield f"    {figures.place(at, folder)}{code}"
 
 
 def _neighbours(details: HitDetails, palette: Palette, folder: Path) -> Iterator[str]:
