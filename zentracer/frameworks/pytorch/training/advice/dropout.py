@@ -27,9 +27,8 @@ RULE = Rule("functional_dropout_in_eval", "Dropout stays on in evaluation")
 _TRAINING = 2
 """Position of ``training`` among the arguments of these functions."""
 _MEANT = frozenset("mc monte bayes bayesian uncertainty stochastic".split())
-_FUNCTIONS = (
-    F.dropout, F.alpha_dropout, F.feature_alpha_dropout, F.dropout1d, F.dropout2d, F.dropout3d,
-)  # fmt: skip
+_FUNCTIONS = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d)
+"""Those that are on unless told otherwise; alpha_dropout is not."""
 
 
 class FunctionalDropout(Adviser):
