@@ -5,15 +5,22 @@ RUNS IN the training process.
 
 from __future__ import annotations
 
+from zentracer.frameworks.pytorch.training.dead import Dead
 from zentracer.frameworks.pytorch.training.detector import Detector
 from zentracer.frameworks.pytorch.training.exploding import Exploding
+from zentracer.frameworks.pytorch.training.loss_spike import LossSpike
 from zentracer.frameworks.pytorch.training.shape import Shape
+from zentracer.frameworks.pytorch.training.stalled.detector import Stalled
+from zentracer.frameworks.pytorch.training.vanishing import Vanishing
 
 DETECTORS: dict[str, type[Detector]] = {
     kind.filter.id: kind
     for kind in (
         Exploding,
-        Shape,
+        LossSpike,
+        Dead,
+        Shape, Stalled,
+        Vanishing,
     )
 }  # fmt: skip
 """Filter id -> detector."""
