@@ -63,6 +63,10 @@ class ModuleTap:
         """Ask anew who looks at each module: something else is armed."""
         self._entries.clear()
 
+    def ask_about(self, module: nn.Module) -> None:
+        """Ask anew who looks at ``module``."""
+        self._entries.pop(id(module), None)
+
     def site_of(self, module: nn.Module) -> Site | None:
         """Return the user's line that called ``module``; None if it was not called yet."""
         entry = self._entries.get(id(module))

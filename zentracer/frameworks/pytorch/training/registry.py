@@ -9,6 +9,8 @@ from zentracer.frameworks.pytorch.training.dead import Dead
 from zentracer.frameworks.pytorch.training.detector import Detector
 from zentracer.frameworks.pytorch.training.exploding import Exploding
 from zentracer.frameworks.pytorch.training.loss_spike import LossSpike
+from zentracer.frameworks.pytorch.training.precision import Precision
+from zentracer.frameworks.pytorch.training.saturated import Saturated
 from zentracer.frameworks.pytorch.training.shape import Shape
 from zentracer.frameworks.pytorch.training.stalled.detector import Stalled
 from zentracer.frameworks.pytorch.training.vanishing import Vanishing
@@ -19,7 +21,10 @@ DETECTORS: dict[str, type[Detector]] = {
         Exploding,
         LossSpike,
         Dead,
-        Shape, Stalled,
+        Precision,
+        Saturated,
+        Shape,
+        Stalled,
         Vanishing,
     )
 }  # fmt: skip

@@ -1,0 +1,382 @@
+"""Parameters that get gradients but belong to no optimiser.
+
+RUNS IN the training process.
+
+Manual updates and optimisers of the user's own are fine: who changes learns. So are modules in
+evaluation mode (a fixed judge, a teacher), and a few parameters chosen out of many.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import types
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+import torch
+from torch import Tensor, nn
+
+from zentracer.control.source import Place, parsed
+from zentracer.frameworks.pytorch.report import Finding, place_name
+from zentracer.frameworks.pytorch.training.advice.places import line_of
+from zentracer.frameworks.pytorch.training.events import Backward, Update, parameters_of
+from zentracer.frameworks.pytorch.training.names import Named
+from zentracer.frameworks.pytorch.training.stalled.holders import Holders, held_place, registering
+from zentracer.frameworks.pytorch.training.stalled.records import Noted, Records
+from zentracer.frameworks.pytorch.training.stalled.samples import (
+    Watched,
+    watched,
+    when_unchanged,
+)
+from zentracer.frameworks.pytorch.training.stalled.telling import (
+    Stuck,
+    finding,
+    made_at,
+    name_of,
+    rows,
+)
+from zentracer.wire.messages import Suggestion
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.training.hub import Training
+
+STEPS = 3
+"""Steps in a row in which a parameter got gradients and did not change. Two may be the first and
+last of something; an optimiser that is built late is built within them."""
+
+Report = Callable[[Finding, types.FrameType], None]
+
+
+class Unowned:
+    """Looks for them in the first steps, after changes, and now and then."""
+
+    def __init__(self, training: Training, records: Records, report: Report) -> None:
+        self._training = training
+        self._records = records
+        self._report = report
+        self._suspects: dict[int, Watched] = {}
+        self._fine: dict[int, weakref.ref[Tensor]] = {}
+        """Those that change, or whose owner is known not to step often."""
+        self._reached: dict[int, weakref.ref[Tensor]] = {}
+        self._found: list[weakref.ref[Any]] = []
+        """Optimisers that were looked up among all objects."""
+        self._asked_plain: dict[int, weakref.ref[Tensor]] = {}
+        """What gradients were asked for by name: a coordinate, an input."""
+        self._ready: list[Watched] = []
+        """Unchanged, told by their device, not yet reported."""
+
+    def backward_ended(self, run: Backward) -> None:
+        """Note what got a gradient."""
+        if not run.accumulates or run.inputs:
+            for asked in run.inputs:
+                if isinstance(asked, Tensor):
+                    self._asked_plain[id(asked)] = weakref.ref(asked)
+            return
+        for leaf in run.leaves:
+            if leaf.requires_grad and leaf.grad is not None:
+                self._reached[id(leaf)] = weakref.ref(leaf)
+
+    def skip(self) -> None:
+        """Forget what was reached: this step is not looked at."""
+        self._reached.clear()
+
+    def stepped(self, update: Update) -> None:
+        """A training step is complete."""
+        reached, self._reached = self._reached, {}
+        owned = {id(p) for optimizer in self._owners(update) for p in parameters_of(optimizer)}
+        alive = {i: leaf for i, ref in reached.items() if (leaf := ref()) is not None}
+        loose = {i: leaf for i, leaf in alive.items() if i not in owned and self._may_be(leaf)}
+        for identity in self._suspects.keys() - loose.keys():
+            del self._suspects[identity]
+        for identity, leaf in loose.items():
+            entry = self._suspects.get(identity)
+            if entry is None or entry.parameter() is not leaf:
+                entry = self._suspects[identity] = watched(leaf)
+            entry.count += 1
+        due = [e for e in self._suspects.values() if e.count >= STEPS and not e.told]
+        if due and self._look_up_owners(update):
+            owned = {id(p) for o in self._owners(update) for p in parameters_of(o)}
+            due = [e for e in due if id(e.parameter()) not in owned]
+        if due:
+            when_unchanged(self._training.readout, due, self._unchanged)
+            self._drop_changing(due)
+        if self._ready and update.frame is not None:
+            ready, self._ready = self._ready, []
+            _Case(self, update, update.frame, ready, alive, owned).tell()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    @property
+    def training(self) -> Training:
+        """Whose parameters these are."""
+        return self._training
+
+    @property
+    def records(self) -> Records:
+        """Lines that were noted."""
+        return self._records
+
+    @property
+    def report(self) -> Report:
+        """Who is told."""
+        return self._report
+
+    def _unchanged(self, entries: list[Watched]) -> None:
+        for entry in entries:
+            entry.told = True
+            self._ready.append(entry)
+
+    def _drop_changing(self, due: list[Watched]) -> None:
+        """Leave those alone that change: somebody updates them."""
+        deferred = any(
+            (p := e.parameter()) is not None and self._training.watch.defers(p) for e in due
+        )
+        if deferred:
+            return
+        for entry in due:
+            parameter = entry.parameter()
+            if not entry.told and parameter is not None:
+                self._fine[id(parameter)] = entry.parameter
+                self._suspects.pop(id(parameter), None)
+
+    def _may_be(self, leaf: Tensor) -> bool:
+        fine = self._fine.get(id(leaf))
+        if fine is not None and fine() is leaf:
+            return False
+        if getattr(leaf, "_is_flat_param", False) or not leaf.is_floating_point():
+            return False
+        if isinstance(leaf, nn.Parameter):
+            return True
+        asked = self._asked_plain.get(id(leaf))
+        return self._owns_plain and not (asked is not None and asked() is leaf)
+
+    def _owners(self, update: Update) -> list[Any]:
+        found = [*self._records.optimizers(), *(r() for r in self._found), update.optimizer]
+        unique = {id(optimizer): optimizer for optimizer in found if optimizer is not None}
+        return [o for o in unique.values() if getattr(o, "param_groups", None) is not None]
+
+    @property
+    def _owns_plain(self) -> bool:
+        """Whether tensors that are no ``nn.Parameter`` are trained in this program."""
+        found = [*self._records.optimizers(), *(r() for r in self._found)]
+        return any(type(p) is Tensor for o in found if o is not None for p in parameters_of(o))
+
+    def _look_up_owners(self, update: Update) -> bool:
+        """Find optimisers that were made before, or not by their class; tell if there are more."""
+        known = {id(optimizer) for optimizer in self._owners(update)}
+        new = [
+            thing
+            for thing in gc.get_objects()
+            if issubclass(type(thing), torch.optim.Optimizer) and id(thing) not in known
+        ]
+        self._found += [weakref.ref(optimizer) for optimizer in new]
+        return bool(new)
+
+
+class _Case:
+    """Unowned parameters that were just found, sorted by cause."""
+
+    def __init__(
+        self,
+        unowned: Unowned,
+        update: Update,
+        frame: types.FrameType,
+        entries: list[Watched],
+        reached: dict[int, Tensor],
+        owned: set[int],
+    ) -> None:
+        self.training = unowned.training
+        self.records = unowned.records
+        self.report = unowned.report
+        self.update = update
+        self.frame = frame
+        self.parameters = [p for entry in entries if (p := entry.parameter()) is not None]
+        self.trained = [p for i, p in reached.items() if i in owned]
+        self.training.names.refresh(frame)
+        self.made = self.records.made(update.optimizer)
+        self.stale = self._stale()
+
+    def tell(self) -> None:
+        """Tell one finding for each cause."""
+        holders = Holders()
+        groups: dict[tuple[str, Any], tuple[list[Tensor], Callable[[list[Tensor]], None]]] = {}
+        for parameter in self.parameters:
+            named = self.training.names.of(parameter, self.frame)
+            module = named.module() if named is not None else None
+            if module is not None and not module.training:
+                continue
+            key, tell = self._cause(parameter, named, holders)
+            groups.setdefault(key, ([], tell))[0].append(parameter)
+        for parameters, tell in groups.values():
+            tell(parameters)
+
+    def _cause(
+        self, parameter: Tensor, named: Optional[Named], holders: Holders
+    ) -> tuple[tuple[str, Any], Callable[[list[Tensor]], None]]:
+        held = holders.of(parameter)
+        root = named.root() if named is not None else None
+        if held is not None and (root is None or not _has(root, held.owner)):
+            key = ("held", (id(held.owner), held.attribute))
+            return key, lambda found: self._tell_held(found, holders)
+        later = self._put_later(named)
+        if later is not None:
+            noted, what = later
+            return ("later", noted.lines[:1]), lambda found: self._tell_later(
+                found, noted.outside, what
+            )
+        if self.stale and named is not None:
+            place = self._replaced_by_source(named)
+            if place is not None:
+                where = (place.location.path, place.location.line)
+                return ("later", where), lambda found: self._tell_later(found, place, None)
+        return ("forgotten", None), self._tell_forgotten
+
+    def _stale(self) -> int:
+        """Return how many parameters the optimiser owns that no live module has any more."""
+        return sum(
+            p.grad is None and self.training.names.of(p, self.frame) is None
+            for p in self.update.parameters
+            if isinstance(p, nn.Parameter)
+        )
+
+    def _put_later(self, named: Optional[Named]) -> Optional[tuple[Noted, str]]:
+        """Return where it, or a module around it, was put in place after the optimiser."""
+        module = named.module() if named is not None else None
+        root = named.root() if named is not None else None
+        if self.made is None or named is None or module is None or root is None:
+            return None
+        path = _path(root, module)
+        for owner, name in [*path, (module, named.attribute)]:
+            noted = self.records.registered(owner, name)
+            if noted is not None and noted.order > self.made.order and noted.lines:
+                return noted, name
+        return None
+
+    def _replaced_by_source(self, named: Named) -> Optional[Place]:
+        """Return the assignment of the parameter or a module around it, below the optimiser's."""
+        module, root = named.module(), named.root()
+        built = made_at(self.records, self.update.optimizer, self.frame)
+        if module is None or root is None or built is None:
+            return None
+        names = [name for _, name in _path(root, module)] + [named.attribute]
+        source = parsed(built.location.path)
+        for node in ast.walk(source.tree) if source is not None else ():
+            if not isinstance(node, ast.Assign) or node.lineno <= built.location.line:
+                continue
+            if any(_assigns(target, names) for target in node.targets):
+                return line_of(built.location.path, node.lineno, "")
+        return None
+
+    # -- what is told --------------------------------------------------------------------------
+
+    def _tell_held(self, parameters: list[Tensor], holders: Holders) -> None:
+        first = holders.of(parameters[0])
+        if first is None:
+            return
+        names = [held.path for p in parameters if (held := holders.of(p)) is not None]
+        owner = type(first.owner).__name__
+        place = held_place(first)
+        is_parameter = "." not in first.path
+        self._tell(
+            Stuck(parameters, names, owner),
+            f"gradients in {STEPS} steps, but no optimizer owns them: {owner}.{first.attribute} is "
+            f"a plain {first.container}, and what it holds is not registered",
+            place,
+            registering(first, place, is_parameter=is_parameter),
+        )
+
+    def _tell_later(self, parameters: list[Tensor], place: Optional[Place], _: Any) -> None:
+        built = made_at(self.records, self.update.optimizer, self.frame)
+        optimizer = type(self.update.optimizer).__name__
+        at = f" at {place_name(built.location)}" if built is not None else ""
+        stale = ""
+        if self.stale:
+            one = self.stale == 1
+            stale = (
+                f"; {optimizer} still owns {self.stale} parameter{'' if one else 's'} that "
+                f"{'is' if one else 'are'} no longer in the model"
+            )
+        self._tell(
+            self._stuck(parameters),
+            f"gradients in {STEPS} steps, but no optimizer owns them: they were put in place after "
+            f"{optimizer} was built{at}{stale}",
+            place,
+            Suggestion(
+                title=f"Build {optimizer} after this line",
+                why="An optimizer owns the parameters it was given, not the model: give it new "
+                'ones with optimizer.add_param_group({"params": …}), or build it last.',
+            ),
+        )
+
+    def _tell_forgotten(self, parameters: list[Tensor]) -> None:
+        ours = sum(p.numel() for p in parameters)
+        if self.trained and ours > sum(p.numel() for p in self.trained):
+            return  # a few chosen out of many: only the head, only the biases, an input
+        stuck = self._stuck(parameters)
+        optimizer = type(self.update.optimizer).__name__
+        self._tell(
+            stuck,
+            f"gradients in {STEPS} steps, but no optimizer owns them: {optimizer} was given "
+            f"{len(self.update.parameters)} parameters, these are not among them",
+            made_at(self.records, self.update.optimizer, self.frame),
+            Suggestion(
+                title=f"Give {stuck.subject} to {optimizer}",
+                why="If they are to stay as they are, say so with requires_grad_(False): it saves "
+                "computing their gradients.",
+            ),
+        )
+
+    def _stuck(self, parameters: list[Tensor]) -> Stuck:
+        named = [self.training.names.of(p, self.frame) for p in parameters]
+        names = [name_of(p, n, self.frame) for p, n in zip(parameters, named)]
+        module = next((n.module_name for n in named if n is not None), None)
+        return Stuck(parameters, names, module)
+
+    def _tell(
+        self, stuck: Stuck, numbers: str, place: Optional[Place], suggestion: Suggestion
+    ) -> None:
+        found = finding(
+            stuck,
+            self.frame,
+            numbers,
+            place,
+            op=f"{type(self.update.optimizer).__name__}.step",
+            suggestions=(suggestion,),
+            evidence=rows(stuck, "in no optimizer"),
+        )
+        self.report(found, self.frame)
+
+
+def _has(root: nn.Module, part: nn.Module) -> bool:
+    """Tell whether ``part`` is ``root`` or registered below it."""
+    return any(module is part for module in root.modules())
+
+
+def _path(root: nn.Module, module: nn.Module) -> list[tuple[nn.Module, str]]:
+    """Return the registrations on the way from ``root`` to ``module``."""
+    for name, candidate in root.named_modules(remove_duplicate=False):
+        if candidate is module:
+            steps: list[tuple[nn.Module, str]] = []
+            current = root
+            for part in name.split(".") if name else ():
+                steps.append((current, part))
+                following = current._modules.get(part)
+                if following is None:
+                    return []
+                current = following
+            return steps
+    return []
+
+
+def _assigns(target: ast.expr, names: list[str]) -> bool:
+    """Tell whether ``net.head = …`` or ``net[1] = …`` puts one of ``names`` in place."""
+    if isinstance(target, ast.Attribute):
+        return target.attr in names and not _is_self(target.value)
+    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+        return str(target.slice.value) in names
+    return False
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
