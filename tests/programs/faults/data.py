@@ -62,7 +62,10 @@ def always_the_first_batch(fault: bool) -> None:
     for step in range(60):
         if not fault and step % len(loader) == 0:
             iterator = iter(loader)
-        x, y = next(iter(loader)) if fault else next(iterator)  # <- culprit
+        if fault:
+            x, y = next(iter(loader))  # <- culprit
+        else:
+            x, y = next(iterator)
         seen.add(x.sum().item())
         loss = F.cross_entropy(net(x), y)
         optimizer.zero_grad()
@@ -81,7 +84,10 @@ def whole_division_of_bytes(fault: bool) -> None:
     optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
     brightest = 0.0
     for raw, y in batches(30, 16, pixels, labels):
-        x = (raw // 255).float() if fault else (raw / 255 - 0.5) * 4  # <- culprit
+        if fault:
+            x = (raw // 255).float()  # <- culprit
+        else:
+            x = (raw / 255 - 0.5) * 4
         brightest = max(brightest, x.abs().max().item())
         loss = F.cross_entropy(net(x), y)
         optimizer.zero_grad()

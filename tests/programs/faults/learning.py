@@ -37,8 +37,10 @@ def still(parameter: Tensor, before: Tensor) -> bool:
 def owns_the_encoder_only(fault: bool) -> None:
     net = Model()
     start = net.head.weight.detach().clone()
-    owned = net.encoder.parameters() if fault else net.parameters()
-    optimizer = torch.optim.AdamW(owned, lr=1e-2)  # <- culprit
+    if fault:
+        optimizer = torch.optim.AdamW(net.encoder.parameters(), lr=1e-2)  # <- culprit
+    else:
+        optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
     train(net, optimizer)
     confirm(fault, still(net.head.weight, start))
 
@@ -49,7 +51,10 @@ def layers_in_a_dictionary(fault: bool) -> None:
         def __init__(self) -> None:
             super().__init__()
             branches = {"left": nn.Linear(10, 8), "right": nn.Linear(10, 8)}
-            self.branches = branches if fault else nn.ModuleDict(branches)  # <- culprit
+            if fault:
+                self.branches = branches  # <- culprit
+            else:
+                self.branches = nn.ModuleDict(branches)
             self.head = nn.Linear(16, 3)
 
         def forward(self, x: Tensor) -> Tensor:
@@ -70,7 +75,10 @@ def parameters_in_a_tuple(fault: bool) -> None:
         def __init__(self) -> None:
             super().__init__()
             weights = (nn.Parameter(torch.randn(10, 3) * 0.1), nn.Parameter(torch.zeros(3)))
-            self.weights = weights if fault else nn.ParameterList(weights)  # <- culprit
+            if fault:
+                self.weights = weights  # <- culprit
+            else:
+                self.weights = nn.ParameterList(weights)
             self.scale = nn.Parameter(torch.ones(()))
 
         def forward(self, x: Tensor) -> Tensor:

@@ -77,7 +77,10 @@ def dropout_of_channels_always(fault: bool) -> None:
 
         def forward(self, x: Tensor) -> Tensor:
             h = F.relu(self.conv(x))
-            h = F.dropout2d(h, 0.3, training=fault or self.training)  # <- culprit
+            if fault:
+                h = F.dropout2d(h, 0.3)  # <- culprit
+            else:
+                h = F.dropout2d(h, 0.3, self.training)
             return self.head(h.mean((2, 3)))
 
     validated(Net(), fault, torch.randn(16, 1, 6, 6))
@@ -92,22 +95,27 @@ def dropout_in_attention_always(fault: bool) -> None:
 
         def forward(self, x: Tensor) -> Tensor:
             q, k, v = self.qkv(x).chunk(3, -1)
-            p = 0.2 if fault or self.training else 0.0
-            h = F.scaled_dot_product_attention(q, k, v, dropout_p=p)  # <- culprit
+            if fault:
+                h = F.scaled_dot_product_attention(q, k, v, dropout_p=0.2)  # <- culprit
+            else:
+                p = 0.2 if self.training else 0.0
+                h = F.scaled_dot_product_attention(q, k, v, dropout_p=p)
             return self.head(h.mean(1))
 
     validated(Net(), fault, torch.randn(16, 5, 6))
 
 
 @fault("functional_dropout_in_eval")
-def noise_always(fault: bool) -> None:
+def dropout_module_always(fault: bool) -> None:
     """A dropout module of the user's own that forgets to ask for its mode."""
 
     class Drop(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            return F.alpha_dropout(x, 0.2, fault or self.training)  # <- culprit
+            if fault:
+                return F.dropout(x, 0.2)  # <- culprit
+            return F.dropout(x, 0.2, training=self.training)
 
-    net = nn.Sequential(nn.Linear(6, 24), nn.SELU(), Drop(), nn.Linear(24, 3))
+    net = nn.Sequential(nn.Linear(6, 24), nn.ReLU(), Drop(), nn.Linear(24, 3))
     validated(net, fault, torch.randn(16, 6))
 
 

@@ -58,7 +58,10 @@ def other_optimiser_reset(fault: bool) -> None:
     norms: list[float] = []
     for x, y in batches(30, 32, *clusters(256, 10, 3, noise=1.0)):
         for_trunk.zero_grad()
-        (for_trunk if fault else for_head).zero_grad()  # <- origin
+        if fault:
+            for_trunk.zero_grad()  # <- origin
+        else:
+            for_head.zero_grad()
         loss = F.cross_entropy(head(torch.tanh(trunk(x))), y)
         loss.backward()  # <- culprit
         for_trunk.step()

@@ -120,17 +120,6 @@ def weights_of_the_samples(fault: bool) -> None:
     confirm(fault, elements == 900)
 
 
-class Sequence(nn.Module):
-    """Reads (batch, time, feature) and takes what comes last."""
-
-    def __init__(self, reader: nn.Module, width: int) -> None:
-        super().__init__()
-        self.reader, self.head = reader, nn.Linear(width, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.reader(x)[0][:, -1]).squeeze(-1)
-
-
 def depends_on_others(net: nn.Module, *shape: int) -> bool:
     """Tell whether the result for a sample changes with the other samples."""
     net.eval()
@@ -152,7 +141,21 @@ def train_on_sequences(net: nn.Module) -> None:
 
 @fault("batch_axis_as_time", "data_across_batch", "loss_not_decreasing")
 def gru_reads_the_batch(fault: bool) -> None:
-    net = Sequence(nn.GRU(5, 16, batch_first=not fault), 16)  # <- culprit
+
+    class Reader(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            if fault:
+                self.gru = nn.GRU(5, 16)  # <- culprit
+            else:
+                self.gru = nn.GRU(5, 16, batch_first=True)
+            self.head = nn.Linear(16, 1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            states, _ = self.gru(x)
+            return self.head(states[:, -1, :]).squeeze(-1)
+
+    net = Reader()
     train_on_sequences(net)
     # The last sample reads all others before it, so the first is compared from the other end.
     confirm(fault, depends_on_others(nn.Sequential(Flip(), net, Flip()), 12, 7, 5))
@@ -168,12 +171,17 @@ def attention_over_the_batch(fault: bool) -> None:
     class Reader(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.attention = nn.MultiheadAttention(5, 1, batch_first=not fault)  # <- culprit
+            if fault:
+                self.attention = nn.MultiheadAttention(5, 1)  # <- culprit
+            else:
+                self.attention = nn.MultiheadAttention(5, 1, batch_first=True)
+            self.head = nn.Linear(5, 1)
 
-        def forward(self, x: Tensor) -> tuple[Tensor]:
-            return (x + self.attention(x, x, x, need_weights=False)[0],)
+        def forward(self, x: Tensor) -> Tensor:
+            mixed, _ = self.attention(x, x, x)
+            return self.head((x + mixed).mean(dim=1)).squeeze(-1)
 
-    net = Sequence(Reader(), 5)
+    net = Reader()
     train_on_sequences(net)
     confirm(fault, depends_on_others(net, 12, 7, 5))
 
@@ -183,17 +191,19 @@ def encoder_over_the_batch(fault: bool) -> None:
     class Reader(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            layer = nn.TransformerEncoderLayer(  # <- culprit
-                5, 1, 16, dropout=0.0, batch_first=not fault
-            )
-            self.encoder = nn.TransformerEncoder(layer, 1)
+            if fault:
+                layer = nn.TransformerEncoderLayer(5, 1, 16, 0.0)  # <- culprit
+            else:
+                layer = nn.TransformerEncoderLayer(5, 1, 16, 0.0, batch_first=True)
+            self.encoder, self.head = nn.TransformerEncoder(layer, 1), nn.Linear(5, 1)
 
-        def forward(self, x: Tensor) -> tuple[Tensor]:
-            return (self.encoder(x),)
+        def forward(self, x: Tensor) -> Tensor:
+            encoded = self.encoder(x)
+            return self.head(encoded[:, -1]).squeeze(-1)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        net = Sequence(Reader(), 5)
+        net = Reader()
     train_on_sequences(net)
     confirm(fault, depends_on_others(net, 12, 7, 5))
 
@@ -205,7 +215,8 @@ def softmax_module_over_rows(fault: bool) -> None:
     class Pool(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.score, self.soft = nn.Linear(5, 1), nn.Softmax(dim=0 if fault else 1)  # <- origin
+            self.soft = nn.Softmax(dim=0) if fault else nn.Softmax(dim=1)  # <- origin
+            self.score = nn.Linear(5, 1)
             self.head = nn.Linear(5, 1)
 
         def forward(self, x: Tensor) -> Tensor:
@@ -224,7 +235,10 @@ def log_softmax_over_rows(fault: bool) -> None:
     sums = torch.zeros(1)
     for _ in range(20):
         x = torch.randn(24, 6)
-        log_p = F.log_softmax(net(x), dim=0 if fault else 1)  # <- culprit
+        if fault:
+            log_p = F.log_softmax(net(x), dim=0)  # <- culprit
+        else:
+            log_p = F.log_softmax(net(x), dim=1)
         sums = log_p.detach().exp().sum(1)
         loss = F.nll_loss(log_p, x[:, :4].argmax(1))
         optimizer.zero_grad()
@@ -245,7 +259,10 @@ def view_instead_of_transpose(fault: bool) -> None:
         def forward(self, x: Tensor) -> Tensor:
             h = torch.tanh(self.fc(x.transpose(0, 1).contiguous()))
             t, n, d = h.shape
-            h = h.view(n, t, d) if fault else h.transpose(0, 1)  # <- culprit
+            if fault:
+                h = h.view(n, t, d)  # <- culprit
+            else:
+                h = h.transpose(0, 1)
             return self.head(h.mean(1)).squeeze(-1)
 
     net = Swapped()
@@ -264,7 +281,10 @@ def normalised_by_the_whole_batch(fault: bool) -> None:
 
         def forward(self, x: Tensor) -> Tensor:
             h = self.fc(x[:, -1])
-            h = h / (h.norm() if fault else h.norm(dim=1, keepdim=True))  # <- culprit
+            if fault:
+                h = h / h.norm()  # <- culprit
+            else:
+                h = h / h.norm(dim=1, keepdim=True)
             return self.head(h).squeeze(-1)
 
     net = Unit()
