@@ -504,5 +504,23 @@ export const FILTERS: readonly TensorException[] = [
     "description": "Stops on the operation that makes the first NaN or Inf from finite inputs: forward, loss, backward or parameter update.",
     "id": "zentracer.nonfinite",
     "label": "NaN or Inf"
+  },
+  {
+    "default": false,
+    "description": "Stops when the norm of a gradient is over its threshold or jumps against its own history, or when updates are larger than the weights. Own threshold: norm > 100",
+    "id": "zentracer.exploding",
+    "label": "Exploding gradient"
+  },
+  {
+    "default": false,
+    "description": "Stops when the gradients of early layers are a tiny share of the last layer's. Own threshold: norm < 1e-6",
+    "id": "zentracer.vanishing",
+    "label": "Vanishing gradient"
+  },
+  {
+    "default": false,
+    "description": "Stops when the loss leaves the range of its own last steps. Own threshold: x > 10",
+    "id": "zentracer.loss_spike",
+    "label": "Loss spike"
   }
 ];
