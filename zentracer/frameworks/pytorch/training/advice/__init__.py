@@ -11,11 +11,13 @@ from zentracer.frameworks.pytorch.training.advice.double_softmax import DoubleSo
 from zentracer.frameworks.pytorch.training.advice.dropout import FunctionalDropout
 from zentracer.frameworks.pytorch.training.advice.evaluation import Modes
 from zentracer.frameworks.pytorch.training.advice.loading import Loading
+from zentracer.frameworks.pytorch.training.advice.schedule import Schedules
 from zentracer.frameworks.pytorch.training.advice.softmax_axis import SoftmaxAxis
 from zentracer.frameworks.pytorch.training.advice.time_axis import TimeAxis
 from zentracer.frameworks.pytorch.training.advice.zero_grad import MissingReset
 
 ADVISERS: tuple[type[Adviser], ...] = (
-    Modes, FunctionalDropout, DoubleSoftmax, SoftmaxAxis, TimeAxis, Loading, MissingReset, Clipping,
+    Modes, FunctionalDropout, DoubleSoftmax, SoftmaxAxis, TimeAxis, Loading, MissingReset,
+    Clipping, Schedules,
 )  # fmt: skip
 """In the order in which they are told of what happens."""
