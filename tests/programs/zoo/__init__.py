@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.programs.zoo import (  # noqa: F401  (each adds programs)
     agents,
+    borderline,
     functional,
     generative,
     optimisers,

@@ -119,7 +119,7 @@ def checkpointed_blocks(steps: int) -> list[float]:
 
 @training
 def sparse_activations(steps: int) -> list[float]:
-    """An L1 penalty keeps half of the activations and more at zero, a unit for other samples each."""
+    """An L1 penalty keeps half of the activations at zero, other ones for each sample."""
     first, second, head = nn.Linear(16, 64), nn.Linear(64, 64), nn.Linear(64, 4)
     parameters = [*first.parameters(), *second.parameters(), *head.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=2e-3)
