@@ -28,7 +28,7 @@ _DEVICES = re.compile(
 _MEMORY = re.compile(
     r"(CUDA|HIP|XPU|MPS|DefaultCPUAllocator).*(out of memory|can't allocate|not enough)"
 )
-_TRIED = re.compile(r"Tried to allocate (?P<size>[\d.]+ \w+)")
+_TRIED = re.compile(r"[Tt]ried to allocate (?P<size>[\d.]+ \w+)")
 _NO_GPU = re.compile(
     r"Attempting to deserialize object on a CUDA device|Torch not compiled with CUDA enabled|"
     r"No CUDA GPUs are available|Found no NVIDIA driver"

@@ -29,8 +29,12 @@ _MESSAGE = re.compile(
     r"not implemented for '|tensors used as indices must be|Expected dtype int|"
     r"could not infer output dtype|Only Tensors of floating point|did not match \w+|"
     r"Expected floating point type|expected .*target.* dtype|got mixed dtype|"
-    r"operator, with a bool tensor is not supported|"
+    r"operator, with (a|two) bool tensors? is not supported|does not match weight dtype|"
+    r"mixed dtype|expected both vectors to have same dtype|"
     r"can't convert np.ndarray of type|Expected (a )?(query|key|value).*dtype"
+)
+_WANTS_INDICES = re.compile(
+    r"indices|[Ee]xpected dtype int|expected scalar type Long|index|target dtype|Long or Byte"
 )
 _CASTS = {
     torch.float32: "float()", torch.float64: "double()", torch.float16: "half()",
@@ -58,7 +62,10 @@ def explain(failure: Failure) -> Optional[Explanation]:
     line = first_made(failure, odd.value)
     others = [one for one in given if one is not odd]
     said.text = f"{odd.called} is {dtype_name(odd.value)}"
-    said.text += f", while {_listed(tuple(others))}." if others else f": {reason}"
+    if wanted is torch.int64:
+        said.text += ", but labels and indices must be int64."
+    else:
+        said.text += f", while {_listed(tuple(others))}." if others else f": {reason}"
     if line is not None:
         how = _maker(line)
         said.fact(f"{line.name} became {dtype_name(odd.value)} here{how}", line.location)
@@ -77,12 +84,12 @@ def _odd(
 ) -> tuple[Optional[Operand], Optional[torch.dtype]]:
     """Return the operand whose dtype does not fit, and the dtype that would."""
     message = failure.message
-    if re.search(r"indices|Expected dtype int|expected scalar type Long|index", message):
+    if _WANTS_INDICES.search(message):
         indices = [one for one in given if one.role in ("target", "index", "indices")]
         if not indices and failure.called is not None:
             indices = [one for one in given if not one.is_parameter]
         for one in indices or given:
-            if one.value.dtype not in (torch.int64, torch.int32) and not one.is_parameter:
+            if one.value.dtype is not torch.int64 and not one.is_parameter:
                 return one, torch.int64
     found = re.search(r"not implemented for '(\w+)'", message)
     if found is not None:
@@ -105,7 +112,7 @@ def _rarest(
     kinds = Counter(one.value.dtype for one in given)
     if len(kinds) < 2:
         integers = [one for one in given if not one.value.is_floating_point()]
-        needs_float = "floating point" in message or "could not infer" in message
+        needs_float = re.search(r"floating point|could not infer|result type Float", message)
         return (integers[0], torch.float32) if integers and needs_float else (None, None)
     default = torch.get_default_dtype()
     wanted = default if default in kinds else kinds.most_common(1)[0][0]

@@ -33,6 +33,9 @@ _WATCHER_CODE = Watcher.__torch_function__.__code__
 _TORCH = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "")
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())
+_BUILT_IN = (
+    RuntimeError, ValueError, IndexError, TypeError, NotImplementedError, AssertionError,
+)  # fmt: skip
 _MOST_SPOTS = 500
 _MOST_ERRORS = 16
 _REMOTE = re.compile(
@@ -233,8 +236,8 @@ def _failure(error: BaseException, traceback: Optional[types.TracebackType]) -> 
 
 
 def _is_frameworks_type(kind: type) -> bool:
-    top = str(kind.__module__).partition(".")[0]
-    return top in ("builtins", "torch")
+    """Tell whether PyTorch raises exceptions of this type: some built in, and its own."""
+    return kind in _BUILT_IN or str(kind.__module__).partition(".")[0] == torch.__name__
 
 
 def _raised_by_user(spot: Spot) -> bool:
@@ -265,18 +268,28 @@ def _remote(failure: Failure) -> Optional[Failure]:
     """Read what a worker process reported: its traceback is part of the message."""
     match = _REMOTE.search(failure.message)
     last = list(_LAST.finditer(failure.message))
-    if match is None or not last:
+    files = list(_FILE.finditer(failure.message))
+    if match is None or not last or not files or _is_users_raise(files[-1], last[-1]):
         return None
-    lines = [found for found in _FILE.finditer(failure.message) if _is_users_file(found["path"])]
+    users = [found for found in files if _is_users_file(found["path"])]
     failure.message = last[-1]["message"]
-    where = match["where"] or match["process"]
-    failure.notes.append(f"It was raised in {where}, so its tensors are gone.")
-    if lines:
-        at = lines[-1]
-        failure.remote = Place(location(at["path"], int(at["line"]), at["function"]), None, None)
-        return failure
+    failure.notes.append(
+        f"It was raised in {match['where'] or match['process']}, so its tensors are gone."
+    )
     failure.remote = failure.source
+    if users:
+        at = users[-1]
+        failure.remote = Place(location(at["path"], int(at["line"]), at["function"]), None, None)
     return failure
+
+
+def _is_users_raise(innermost: re.Match[str], last: re.Match[str]) -> bool:
+    """Tell whether the text of a traceback ends in a ``raise`` that is not PyTorch's own."""
+    known = {kind.__name__ for kind in _BUILT_IN}
+    if last["kind"] not in known and not last["kind"].startswith(f"{torch.__name__}."):
+        return True
+    code = innermost.string[innermost.end() :].lstrip("\n").partition("\n")[0]
+    return not innermost["path"].startswith(_TORCH) and code.strip().startswith("raise")
 
 
 def _is_users_file(path: str) -> bool:

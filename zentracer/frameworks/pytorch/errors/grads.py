@@ -19,6 +19,7 @@ from zentracer.frameworks.pytorch.errors.failure import Failure
 from zentracer.frameworks.pytorch.errors.lookup import found, is_module, is_tensor, shape_of
 from zentracer.frameworks.pytorch.errors.making import Made, made, shape_text
 from zentracer.frameworks.pytorch.errors.operands import operands_of
+from zentracer.frameworks.pytorch.live import children_of, held_by
 
 _NO_GRAPH = re.compile(r"does not require grad and does not have a grad_fn")
 _NUMPY = re.compile(r"Can't call numpy\(\) on Tensor that requires grad")
@@ -26,12 +27,13 @@ _DEVICE_NUMPY = re.compile(r"can't convert \S+ device type tensor to numpy")
 _NON_LEAF = re.compile(r"can't optimize a non-leaf Tensor|optimizer got an empty parameter list")
 _SCALAR = re.compile(r"grad can be implicitly created only for scalar outputs")
 _UNUSED = re.compile(
-    r"One of the differentiated Tensors (appears to not have been used|does not req)"
+    r"differentiated Tensors?\b.* (appears to not have been used|does not require)"
 )
 _CUTS = frozenset({
     "detach", "item", "numpy", "tolist", "argmax", "argmin", "round", "floor", "ceil", "sign",
     "tensor", "as_tensor", "from_numpy", "no_grad", "long", "int", "bool", "eq", "gt", "lt",
 })  # fmt: skip
+_MOST_MODULES = 10_000
 _NO_GRAD = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
@@ -96,8 +98,8 @@ def _receiver(failure: Failure) -> tuple[str, Optional[Tensor]]:
     module, node = failure.source.module, failure.source.node
     if module is not None and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         x = found(node.func.value, failure.user.frame)
-        if is_tensor(x):
-            return module.text(node.func.value), x
+        if is_tensor(x) or node.func.attr in ("backward", "numpy"):
+            return module.text(node.func.value), x if is_tensor(x) else None
     given = [one for one in operands_of(failure)]
     return (given[0].called, given[0].value) if given else ("The loss", None)
 
@@ -144,10 +146,21 @@ def _frozen(failure: Failure) -> list[str]:
         for name, value in list(spot.frame.f_locals.items()):
             if type(name) is not str or not is_module(value) or name == "self":
                 continue
-            own = list(nn.Module.parameters(value))
+            own = _parameters(value)
             if own and not any(p.requires_grad for p in own):
                 names.append(name)
     return list(dict.fromkeys(names))[:4]
+
+
+def _parameters(module: nn.Module) -> list[Tensor]:
+    """Return the parameters of a module and of those below it."""
+    waiting, found = [module], []
+    for one in waiting:  # grows meanwhile
+        if len(waiting) > _MOST_MODULES:
+            break
+        found += [x for _, x in held_by(one, "_parameters") if is_tensor(x)]
+        waiting += [child for _, child in children_of(one)]
+    return found
 
 
 def _numpy(failure: Failure, call: str, why: str) -> Explanation:

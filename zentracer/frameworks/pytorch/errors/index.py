@@ -28,7 +28,8 @@ LABEL = "Index out of range"
 _MESSAGE = re.compile(
     r"index out of range in self|is out of bounds for dimension|Target -?\d+ is out of bounds|"
     r"Class values must be|index -?\d+ is out of (bounds|range)|index_select\(\): .*out of|"
-    r"out of range: tried to access|Assertion .*(t >= 0|srcIndex|index out of bounds)"
+    r"out of range: tried to access|takes value -?\d+ which is not in the valid range|"
+    r"Assertion .*(t >= 0|srcIndex|index out of bounds)"
 )
 _SHOWN = 6
 _LARGEST = 1 << 24
@@ -88,7 +89,11 @@ def _index_and_size(
         classes = whole_number(failure, "num_classes")
         return index or (given[0] if given else None), classes, "target"
     weight = operand(failure, "weight")
-    if weight is not None and source is not None and "in self" in failure.message:
+    if (
+        weight is not None
+        and source is not None
+        and ("in self" in failure.message or "takes value" in failure.message)
+    ):
         return source, shape_of(weight.value)[0], "embedding"
     integers = [
         one
@@ -135,9 +140,11 @@ def _sentence(
     lowest = -size if table in ("index", "data") else 0
     if table == "embedding":
         module = failure.called
-        name = f"`{module_name(failure, module)}`" if module is not None else "the table"
+        name = "the table"
+        if module is not None:
+            name = f"the embedding `{module_name(failure, module)}`"
         said.text = (
-            f"Index {shown} with table size {size}: {index.called} asks the embedding {name} for "
+            f"Index {shown} with table size {size}: {index.called} asks {name} for "
             f"rows it does not have ({_range(0, size)} is allowed)."
         )
     elif table == "target":

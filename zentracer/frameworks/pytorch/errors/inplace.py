@@ -26,6 +26,7 @@ from zentracer.frameworks.pytorch.errors.explanation import Explanation
 from zentracer.frameworks.pytorch.errors.failure import Failure
 from zentracer.frameworks.pytorch.errors.lookup import found as looked_up
 from zentracer.frameworks.pytorch.errors.making import node_name, output_shapes, shape_text
+from zentracer.frameworks.pytorch.errors.operands import operands_of
 from zentracer.frameworks.pytorch.origin import location
 from zentracer.frameworks.pytorch.trail import Site
 from zentracer.wire.messages import Fact, Location, TextEdit
@@ -304,7 +305,8 @@ def _leaf(failure: Failure) -> Explanation:
     node = failure.source.node
     written = writes.target_of(node) if node is not None else None
     module = failure.source.module
-    name = module.text(written) if module is not None and written is not None else "A leaf"
+    name = module.text(written) if module is not None and written is not None else ""
+    name = name or next((one.called for one in operands_of(failure)), "The tensor")
     said = Explanation(LABEL, "", op="in-place")
     said.text = f"{name} is a leaf that requires grad, so autograd allows no change in place."
     said.suggest(

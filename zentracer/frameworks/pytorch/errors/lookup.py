@@ -126,6 +126,11 @@ def call_function(node: ast.AST, frame: types.FrameType) -> Any:
     return found(node.func, frame) if isinstance(node, ast.Call) else None
 
 
+def code_of(member: Any) -> Optional[types.CodeType]:
+    """Return the code of a plain function, None for everything else a class may hold."""
+    return member.__code__ if type(member) is types.FunctionType else None
+
+
 def shape_of(x: Any) -> tuple[int, ...]:
     """Return the shape of a tensor as plain numbers, -1 where a size has none."""
     with torch._C.DisableTorchFunction():

@@ -24,6 +24,8 @@ from zentracer.frameworks.pytorch.live import children_of, held_by
 
 _MOST = 8
 _DEEPEST = 64
+_NO_NAMES = frozenset({"", "self", "tensors", "args"})
+"""Names of PyTorch's own that tell a reader nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Operand:
     @property
     def called(self) -> str:
         """Its name for a sentence."""
-        return self.name or self.role or "an operand"
+        return self.name or (self.role if self.role not in _NO_NAMES else "the operand")
 
 
 def operands_of(failure: Failure) -> tuple[Operand, ...]:
@@ -270,7 +272,27 @@ def whole_number(failure: Failure, name: str) -> Optional[int]:
     for spot in failure.inner:
         held = spot.frame.f_locals
         kwargs = held.get("kwargs")
-        for value in (held.get(name), kwargs.get(name) if type(kwargs) is dict else None):
+        given = kwargs.get(name) if type(kwargs) is dict else None
+        for value in (held.get(name), given, _at_role(spot, name)):
             if type(value) is int:
                 return value
-    return None
+    return _written_number(failure, name)
+
+
+def _at_role(spot: Spot, name: str) -> Any:
+    args = spot.frame.f_locals.get("args")
+    roles = _roles_of(str(getattr(spot.frame.f_locals.get("plan"), "name", "")))
+    if type(args) is not tuple or name not in roles[: len(args)]:
+        return None
+    return args[roles.index(name)]
+
+
+def _written_number(failure: Failure, name: str) -> Optional[int]:
+    node = failure.source.node
+    if not isinstance(node, ast.Call) or failure.remote is not None:
+        return None
+    roles = _roles_of(call_name(node))
+    written = dict(zip(roles, written_operands(failure)))
+    written.update({k.arg: k.value for k in node.keywords if k.arg})
+    value = found(written.get(name), failure.user.frame)
+    return value if type(value) is int else None

@@ -14,6 +14,7 @@ from zentracer.frameworks.pytorch.errors.failure import Failure
 from zentracer.frameworks.pytorch.errors.lookup import shape_of
 from zentracer.frameworks.pytorch.errors.making import history, made, shape_text
 from zentracer.frameworks.pytorch.errors.operands import Operand, module_name, operands_of
+from zentracer.frameworks.pytorch.errors.wanted import wanted
 
 LABEL = "Shape mismatch"
 
@@ -44,11 +45,13 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"view size is not compatible with input tensor's size and stride", "view"),
     (r"cannot reshape tensor of", "view"),
     (r"unflatten: Provided sizes", "unflatten"),
+    (r"Expected target size", "loss"),
     (r"Expected input batch_size \(\d+\) to match target batch_size", "loss"),
     (r"[Tt]arget size \(torch\.Size.*(input size|must be the same)", "loss"),
     (r"(multi-target not supported|only batches of spatial targets|input and target (batch or )?"
      r"(spatial )?(sizes|shapes) don't match|0D or 1D target)", "loss"),
     (r"expected input with shape \[\*", "norm"),
+    (r"divisible by num_groups", "norm"),
     (r"running_mean should contain \d+ elements", "norm"),
     (r"expected \d.*D (or \d.*D )?input \(got \d+D input\)", "norm"),
     (r"was expecting embedding dimension of|shape of the (\dD )?attn_mask", "attention"),
@@ -61,6 +64,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"element tensors? can be converted to Python scalars|elements? cannot be converted to Scalar",
      "item"),
     (r"Boolean value of Tensor with more than one value is ambiguous", "bool"),
+    (r"Index tensor must have the same number of dim", "index"),
     (r"Size does not match at dimension \d+ expected index", "index"),
 )  # fmt: skip
 
@@ -109,43 +113,21 @@ def _module_sentence(failure: Failure, said: Explanation, given: tuple[Operand, 
     """Say what the module was given and what it wants."""
     module = failure.called
     assert module is not None
-    name = module_name(failure, module)
-    held = vars(module)
+    said.op = type(module).__name__
+    if "hidden" in failure.message:
+        return ""  # it is about another operand than the input
     first = next((one for one in given if not one.is_parameter), given[0])
     said.blamed = first
-    said.op = type(module).__name__
     got = shape_of(first.value)
-    wants = _wanted_size(held)
-    if wants is None or not got:
+    fixed = wanted(module, len(got))
+    if fixed is None or got[fixed.axis] == fixed.size:
         return ""
-    title, size, axis = wants
-    if -axis > len(got) or axis >= len(got):
-        return f"{first.called} is {shape_text(got)}, but {name} ({said.op}) needs more axes."
-    if got[axis] == size:
-        return ""
+    name = module_name(failure, module)
     return (
-        f"{first.called} is {shape_text(got)}: its {_axis_word(axis)} dimension is {got[axis]}, "
-        f"but {name} ({said.op}) wants {size} there ({title}={size})."
+        f"{first.called} is {shape_text(got)}: its {fixed.word} dimension is {got[fixed.axis]}, "
+        f"but {name if name == said.op else f'{name} ({said.op})'} wants {fixed.size} there "
+        f"({fixed.title}={fixed.size})."
     )
-
-
-def _axis_word(axis: int) -> str:
-    return "last" if axis == -1 else "channel"
-
-
-def _wanted_size(held: dict[str, object]) -> Optional[tuple[str, int, int]]:
-    """Return the argument of the module that fixes a size of its input, and the axis."""
-    for title, axis in (
-        ("in_features", -1), ("in_channels", 1), ("num_features", 1), ("input_size", -1),
-        ("embed_dim", -1), ("num_channels", 1),
-    ):  # fmt: skip
-        size = held.get(title)
-        if type(size) is int:
-            return title, size, axis
-    shape = held.get("normalized_shape")
-    if type(shape) is tuple and shape and type(shape[-1]) is int:
-        return "normalized_shape", shape[-1], -1
-    return None
 
 
 def _tell_history(failure: Failure, said: Explanation, given: tuple[Operand, ...]) -> None:

@@ -13,12 +13,15 @@ from typing import Optional
 from torch import nn
 
 from zentracer.control import edits
+from zentracer.control.pydevd.usercode import is_user_code
 from zentracer.control.source import Place, call_name, parsed
 from zentracer.frameworks.pytorch.errors.explanation import Explanation
 from zentracer.frameworks.pytorch.errors.failure import Failure
-from zentracer.frameworks.pytorch.errors.lookup import shape_of
+from zentracer.frameworks.pytorch.errors.lookup import code_of, shape_of
 from zentracer.frameworks.pytorch.errors.making import shape_text
 from zentracer.frameworks.pytorch.errors.operands import Operand, module_name, written_operands
+from zentracer.frameworks.pytorch.errors.wanted import wanted
+from zentracer.frameworks.pytorch.live import children_of
 from zentracer.frameworks.pytorch.origin import location
 from zentracer.wire.messages import Location, TextEdit
 
@@ -56,29 +59,29 @@ def suggest(failure: Failure, said: Explanation, kind: str, given: tuple[Operand
 
 def _resize_module(failure: Failure, said: Explanation, module: nn.Module, given: Operand) -> None:
     got = shape_of(given.value)
-    for title, axis in (("in_features", -1), ("in_channels", 1), ("num_features", 1)):
-        size = vars(module).get(title)
-        if type(size) is not int or -axis > len(got) or axis >= len(got) or got[axis] == size:
-            continue
-        call = construction(failure, module)
-        name = module_name(failure, module)
-        edit = _first_argument(call, str(got[axis])) if call is not None else None
-        if call is not None:
-            said.fact(f"{name} was made here", call[0])
+    fixed = wanted(module, len(got))
+    if fixed is None or got[fixed.axis] == fixed.size:
+        return
+    call = construction(failure, module)
+    name = module_name(failure, module)
+    if call is not None:
+        said.fact(f"{name} was made here", call[0])
+    size = got[fixed.axis]
+    lazy = f"nn.Lazy{type(module).__name__}"
+    said.suggest(
+        f"Make {name} with {fixed.title}={size}",
+        f"{fixed.title}={fixed.size} was right for another input: {given.called} has {size} there."
+        + (f" {lazy} takes the size from the first batch." if hasattr(nn, lazy[3:]) else ""),
+        _first_argument(call, str(size)) if call is not None else None,
+    )
+    product = math.prod(got[1:])
+    if fixed.axis == -1 and len(got) > 2 and product == fixed.size:
         said.suggest(
-            f"Make {name} for {got[axis]} {title.partition('_')[2]}",
-            f"{title}={size} was right for another input: {given.called} has {got[axis]} there. "
-            f"nn.Lazy{type(module).__name__} takes the size from the first batch.",
-            edit,
+            f"Flatten {given.called} first",
+            f"{given.called}.flatten(1) is [{got[0]}, {product}], which {name} takes.",
+            _wrap_operand(failure, given, "flatten(1)"),
         )
-        product = math.prod(got[1:])
-        if axis == -1 and len(got) > 2 and product == size:
-            said.suggestions.insert(0, said.suggestions.pop())
-            said.suggest(
-                f"Flatten {given.called} first",
-                f"{given.called}.flatten(1) is [{got[0]}, {product}], which {name} takes.",
-                _wrap_operand(failure, given, "flatten(1)"),
-            )
+        said.suggestions.reverse()
 
 
 def construction(failure: Failure, module: nn.Module) -> Optional[tuple[Location, ast.Call, str]]:
@@ -87,7 +90,7 @@ def construction(failure: Failure, module: nn.Module) -> Optional[tuple[Location
         (
             (outer, name)
             for outer in failure.modules
-            for name, child in vars(outer).get("_modules", {}).items()
+            for name, child in children_of(outer)
             if child is module
         ),
         None,
@@ -95,8 +98,8 @@ def construction(failure: Failure, module: nn.Module) -> Optional[tuple[Location
     kind = type(module).__name__
     if owner is not None:
         for cls in type(owner[0]).__mro__:
-            code = getattr(cls.__dict__.get("__init__"), "__code__", None)
-            if code is None:
+            code = code_of(cls.__dict__.get("__init__"))
+            if code is None or not is_user_code(code):
                 continue
             found = _assigned(code.co_filename, owner[1], kind, cls.__name__, is_attribute=True)
             if found is not None:

@@ -27,6 +27,7 @@ from zentracer.frameworks.pytorch.errors import graph
 from zentracer.frameworks.pytorch.errors.explanation import Explanation
 from zentracer.frameworks.pytorch.errors.failure import Failure, Spot
 from zentracer.frameworks.pytorch.errors.lookup import (
+    code_of,
     found,
     held,
     is_module,
@@ -244,7 +245,7 @@ def _may_hold(value: Any) -> bool:
     """Tell whether ``value`` is a module or a plain object of the user's."""
     if is_module(value):
         return True
-    codes = [getattr(member, "__code__", None) for member in vars(type(value)).values()]
+    codes = [code_of(member) for member in vars(type(value)).values()]
     return any(code is not None and is_user_code(code) for code in codes)
 
 
@@ -252,7 +253,7 @@ def _attribute_line(owner: Any, attribute: str) -> Optional[Location]:
     """Return the last line of the owner's class that assigns the attribute outside __init__."""
     for cls in type(owner).__mro__:
         for member in list(vars(cls).values()):
-            code = getattr(member, "__code__", None)
+            code = code_of(member)
             if code is None or code.co_name == "__init__":
                 continue
             module = parsed(code.co_filename)

@@ -66,7 +66,7 @@ def _sentence(
     if missing:
         parts.append(f"{len(missing)}{of} keys of {model} are missing")
     if unexpected:
-        prefix = common_prefix(unexpected)
+        prefix = (_difference(missing, unexpected) or ("", ""))[0] or common_prefix(unexpected)
         starts = f', all with the prefix "{prefix}"' if prefix and len(unexpected) > 1 else ""
         parts.append(f"{len(unexpected)} unexpected{starts}")
     if sizes:
@@ -150,16 +150,18 @@ def _difference(missing: list[str], unexpected: list[str]) -> Optional[tuple[str
     """Return the prefix that the file's keys have and the model's lack, or the other way round."""
     if not missing or not unexpected:
         return None
-    theirs, ours = common_prefix(unexpected), common_prefix(missing)
-    bare = {key[len(theirs) :] for key in unexpected}
-    if theirs and bare & set(missing):
-        return theirs, ""
-    if ours and {key[len(ours) :] for key in missing} & set(unexpected):
-        return "", ours
-    for prefix in ("module.", "_orig_mod.", "model."):
-        if {key.replace(prefix, "", 1) for key in unexpected} & set(missing):
+    for prefix in _beginnings(common_prefix(unexpected)):
+        if {key[len(prefix) :] for key in unexpected} & set(missing):
             return prefix, ""
+    for prefix in _beginnings(common_prefix(missing)):
+        if {key[len(prefix) :] for key in missing} & set(unexpected):
+            return "", prefix
     return None
+
+
+def _beginnings(prefix: str) -> list[str]:
+    """Return ``module.`` and ``module.0.`` for ``module.0.``."""
+    return [prefix[: index + 1] for index, letter in enumerate(prefix) if letter == "."]
 
 
 def common_prefix(keys: list[str]) -> str:

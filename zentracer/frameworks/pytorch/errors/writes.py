@@ -15,7 +15,7 @@ import torch
 from zentracer.control.pydevd.usercode import is_user_code
 from zentracer.control.source import Module, call_name, parsed, statement_of
 from zentracer.frameworks.pytorch.errors.failure import Failure
-from zentracer.frameworks.pytorch.errors.lookup import is_module
+from zentracer.frameworks.pytorch.errors.lookup import code_of, is_module
 from zentracer.frameworks.pytorch.live import children_of
 from zentracer.frameworks.pytorch.plans import is_in_place
 
@@ -82,7 +82,7 @@ def _paths(failure: Failure) -> list[str]:
     paths = [spot.code.co_filename for spot in failure.users]
     for module in _live_modules(failure):
         for cls in type(module).__mro__:
-            code = getattr(cls.__dict__.get("forward"), "__code__", None)
+            code = code_of(cls.__dict__.get("forward"))
             if code is not None and is_user_code(code):
                 paths.append(code.co_filename)
     return list(dict.fromkeys(paths))
