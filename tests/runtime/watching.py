@@ -57,8 +57,13 @@ EVERYTHING = ("nonfinite", *(name[len("zentracer.") :] for name in DETECTORS))
 
 
 @contextmanager
-def watching_for(*filters: str, advice: bool = False, precise: bool = False) -> Iterator[Host]:
-    """Arm filters on this thread, each as ``exploding`` or ``exploding:norm > 100``."""
+def watching_for(
+    *filters: str, advice: bool = False, precise: bool = False, defer: bool = False
+) -> Iterator[Host]:
+    """Arm filters on this thread, each as ``exploding`` or ``exploding:norm > 100``.
+
+    With ``defer``, CPU tensors are treated as if they were on an accelerator.
+    """
     host = Host(advice=advice)
     framework = PyTorch(host)
     armed = []
@@ -67,6 +72,9 @@ def watching_for(*filters: str, advice: bool = False, precise: bool = False) -> 
         compiled = compile_condition(condition) if condition else None
         armed.append(ArmedFilter(number, f"zentracer.{name}", compiled))
     framework.arm(tuple(armed), precise=precise)
+    if defer:
+        assert framework._watch is not None
+        framework._watch.defer_cpu = True
     try:
         yield host
     finally:

@@ -300,7 +300,7 @@ def run_backward(
             watch.remove_retired()
         if watch.is_armed and kwargs.get("accumulate_grad"):
             watch.steps.backward_starts(roots)
-        return engine.run_backward(roots, *args, **kwargs)
+        return _run_for_detectors(watch, engine, roots, args, kwargs)
     joins = not watch.is_in_thread() and not isinstance(current_thread(), _DummyThread)
     watcher = watch.enter_thread() if installed() is None else None
     depth = getattr(watch.local, "in_backward", 0)
@@ -329,6 +329,23 @@ def run_backward(
         run.pending.source = place_of(frame.f_code, frame.f_lasti, "backward")
         watch.stop(run.pending, frame)
     return result
+
+
+def _run_for_detectors(
+    watch: Watch, engine: Any, roots: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call the engine so that a checkpoint's second forward pass is seen: it may be the only one.
+
+    The first one of a reentrant checkpoint runs without gradients.
+    """
+    is_off = bool(watch.training.ops) and watch.is_in_thread() and installed() is None
+    if is_off:
+        watch.enter_thread()
+    try:
+        return engine.run_backward(roots, *args, **kwargs)
+    finally:
+        if is_off:
+            watch.step_aside()
 
 
 def _prepare(watch: Watch, roots: tuple[Any, ...], inputs: Any, kind: type[Run]) -> Run | None:

@@ -22,11 +22,13 @@ from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch.finite import PLAIN, readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import modules_on_stack
+from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.training.detector import Detector, Looker
 from zentracer.frameworks.pytorch.training.events import Backward, Update
 from zentracer.frameworks.pytorch.training.module_names import ModuleNames
 from zentracer.frameworks.pytorch.training.neighbours import Neighbours
 from zentracer.frameworks.pytorch.training.output import Output
+from zentracer.frameworks.pytorch.values import hit_values
 
 FIRST_STEPS = 10
 """Steps of which every activation is looked at."""
@@ -124,8 +126,7 @@ class ActivationDetector(Detector, Generic[State]):
 
     def call_of(self, op: str, out: Any, frame: types.FrameType) -> Call | None:
         """Return what there is to look at; None in a recomputation, a transform, a foreign type."""
-        in_backward = getattr(self.training.watch.local, "in_backward", 0)
-        if in_backward and not self._first_with_gradients(frame):
+        if self.training.in_backward and not self._first_with_gradients(frame):
             return None
         if torch._C._functorch.peek_interpreter_stack() is not None:  # type: ignore[attr-defined]
             return None
@@ -160,6 +161,18 @@ class ActivationDetector(Detector, Generic[State]):
     def ask(self, call: Call) -> None:
         """Ask the conditions that are asked of every activation."""
         self._conditions.ask(call)
+
+    def stop_for(self, call: Call, finding: Finding, key: Any) -> None:
+        """Stop for a finding that some condition admits, once as long as its cause goes on."""
+        watch = self.training.watch
+        watch.complete(finding, call.user)
+
+        def value_of(name: str) -> Any:
+            return hit_values(finding, frozenset((name,)))[name]
+
+        admitted = [armed for armed in self.adaptive if self.training.holds(armed, value_of)]
+        if admitted and self.training.is_fresh(key):
+            self.training.stop(admitted, finding, call.user)
 
     def name_of(self, call: Call) -> str | None:
         """Return the qualified name of the module that a call is in."""
@@ -218,7 +231,7 @@ class Conditions:
             frame: types.FrameType,
         ) -> None:  # fmt: skip
             note(module, args, kwargs, out, frame)
-            if getattr(self._training.watch.local, "in_backward", 0):
+            if self._training.in_backward:
                 return  # recomputed: it was asked before
             x = first_tensor(out)
             user = user_frame(frame)
@@ -230,7 +243,7 @@ class Conditions:
 
     def ask(self, call: Call) -> None:
         """Ask those that name no module of an activation."""
-        if not self._of_activations or getattr(self._training.watch.local, "in_backward", 0):
+        if not self._of_activations or self._training.in_backward:
             return
         name = self._detector.name_of(call) or ""
         x = call.out

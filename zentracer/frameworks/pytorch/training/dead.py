@@ -199,8 +199,6 @@ class Dead(ActivationDetector[_State]):
         if layer is None or _gets_nothing(layer) or _is_pruned(layer, dead, units):
             return
         whole = dead == units
-        if not self.training.is_fresh(("dead", id(state), whole)):
-            return
         name = self.name_of(call)
         place = call.place()
         steps = state.streak if whole else UNIT_STEPS
@@ -226,7 +224,7 @@ class Dead(ActivationDetector[_State]):
             note=self._late(call.out),
         )
         for_dead(self.training, finding, layer, call.user, whole=whole)
-        self.training.stop(self.adaptive, finding, call.user)
+        self.stop_for(call, finding, ("dead", id(state), whole))
 
     def _late(self, x: Tensor) -> str | None:
         if not self.training.watch.defers(x):
@@ -237,7 +235,7 @@ class Dead(ActivationDetector[_State]):
 def _active(x: Tensor, axis: int) -> Tensor:
     """Return, for each unit, whether it is not zero for some row: ``bool[units]``."""
     others = [d for d in range(x.dim()) if d != axis]
-    return (x != 0).any(dim=others[0]) if len(others) == 1 else _peaks(x, others) > 0
+    return (x != 0).any(dim=others[0]) if len(others) == 1 else _peaks(x, others) != 0
 
 
 def _peaks(x: Tensor, others: list[int]) -> Tensor:

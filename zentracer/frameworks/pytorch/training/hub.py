@@ -247,6 +247,11 @@ class Training:
         """Whether the module call that is looked at runs with gradients enabled."""
         return bool(getattr(self.watch.local, "with_gradients", True))
 
+    @property
+    def in_backward(self) -> bool:
+        """Whether gradients are being computed: modules called now are those of a checkpoint."""
+        return self._depth > 0
+
     def guarded(
         self, detector: Detector, doing: str, method: Callable[..., None], *args: Any
     ) -> None:

@@ -100,7 +100,7 @@ class Neighbours:
     ) -> None:  # fmt: skip
         result = out if type(out) in PLAIN else next(tensors_in(out, 2), None)
         node = result.grad_fn if result is not None else None
-        if result is None or node is None or getattr(self._training.watch.local, "in_backward", 0):
+        if result is None or node is None or self._training.in_backward:
             return
         if len(self._now) >= _MAX_CALLS:  # forward passes without any backward
             self._now.clear()

@@ -52,6 +52,7 @@ class Layer:
 
     weight: weakref.ref[Tensor]
     bias: weakref.ref[Tensor] | None
+    """Of the normalisation between them, if there is one."""
     node: Any
     """Valid as long as the graph of this step."""
 
@@ -81,6 +82,7 @@ def layer_before(node: Any) -> Layer | None:
     loss, and zero when all is well.
     """
     stack = [edge for edge, _ in node.next_functions]
+    shift: Tensor | None = None
     for _ in range(_MAX_STEPS):
         if not stack:
             return None
@@ -92,10 +94,13 @@ def layer_before(node: Any) -> Layer | None:
         leaves = [leaf for edge in edges if (leaf := leaf_behind(edge)) is not None]
         if base in _LAYERS and leaves:
             weight = max(leaves, key=Tensor.dim)
-            bias = next((leaf for leaf in leaves if leaf.dim() == 1 and leaf is not weight), None)
+            own = next((leaf for leaf in leaves if leaf.dim() == 1 and leaf is not weight), None)
+            bias = shift if shift is not None else own
             return Layer(
                 weakref.ref(weight), weakref.ref(bias) if bias is not None else None, current
             )
+        if "Norm" in base and len(edges) == 3 and len(leaves) >= 2 and shift is None:
+            shift = leaves[-1]
         if base in _BOTH and not _is_neutral(base, edges):
             return None
         if base in _PASSING or base in _BOTH or base in _LAYERS:

@@ -59,16 +59,7 @@ def for_dead(
     tries += _inputs(evidence, given, name)
     tries += _rate(training, frame, weight)
     if bias is not None:
-        low, mean = float(bias.detach().min()), float(bias.detach().float().mean())
-        evidence.append(f"{name}.bias in [{low:.3g}, {float(bias.detach().max()):.3g}]")
-        if mean < -1:
-            tries.append(
-                Suggestion(
-                    title=f"Set {name}.bias back to 0",
-                    why=f"its mean is {mean:.3g}: it holds the units below zero whatever comes in. "
-                    f"{name}.bias.data.zero_() lets a stopped run go on.",
-                )
-            )
+        tries += _bias(training, evidence, bias, frame)
     tries.append(
         Suggestion(
             title="Use an activation that lets some gradient through",
@@ -144,6 +135,25 @@ def _weights(evidence: list[str], weight: Tensor, name: str) -> list[Suggestion]
             title=f"Initialise {name} with smaller weights",
             why=f"they are {spread:.3g} times what keeps the size of the input: "
             "nn.init.xavier_uniform_(layer.weight).",
+        )
+    ]
+
+
+def _bias(
+    training: Training, evidence: list[str], bias: Tensor, frame: types.FrameType
+) -> list[Suggestion]:
+    named = training.names.of(bias, frame)
+    name = named.name if named is not None else "the bias"
+    values = bias.detach().float()
+    mean = float(values.mean())
+    evidence.append(f"{name} in [{float(values.min()):.3g}, {float(values.max()):.3g}]")
+    if not mean < -1:
+        return []
+    return [
+        Suggestion(
+            title=f"Set {name} back to 0",
+            why=f"its mean is {mean:.3g}: it holds the units below zero whatever comes in. "
+            f"{name}.data.zero_() lets a stopped run go on.",
         )
     ]
 
