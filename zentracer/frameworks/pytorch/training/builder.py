@@ -19,6 +19,7 @@ from zentracer.control.source import (
     Place,
     binding_line,
     call_name,
+    function_node,
     parsed,
     scope_of,
     statement_of,
@@ -94,11 +95,14 @@ def _construction(
             for node in ast.walk(module.tree)
             if isinstance(node, ast.Call) and call_name(node) == name
         ]
-    if len(found) > 1:
-        named = [
-            entry for entry in found if _target(entry[1], entry[2]) in _holders(optimizer, frame)
-        ]
-        found = named or found
+    for holders in (_holders(optimizer, frame), _holding_scopes(optimizer, frame)):
+        if len(found) > 1:
+            fitting = [
+                (path, module, call)
+                for path, module, call in found
+                if _target(module, call) in holders or scope_of(module, call) in holders
+            ]
+            found = fitting or found
     return found[0] if len(found) == 1 else None
 
 
@@ -113,7 +117,17 @@ def _files(frame: types.FrameType | None) -> Iterator[tuple[str, Module]]:
                 yield path, module
 
 
-def _holders(optimizer: Any, frame: types.FrameType | None) -> set[str]:
+def _holding_scopes(optimizer: Any, frame: types.FrameType | None) -> set[Any]:
+    """Return the functions on the stack in which a variable holds ``optimizer``."""
+    found: set[Any] = set()
+    for user in user_frames(frame):
+        module = parsed(user.f_code.co_filename)
+        if module is not None and any(value is optimizer for value in user.f_locals.values()):
+            found.add(function_node(module, user.f_code))
+    return found
+
+
+def _holders(optimizer: Any, frame: types.FrameType | None) -> set[Any]:
     """Return the names of the variables that hold ``optimizer``."""
     return {
         name

@@ -6,13 +6,15 @@ answers None if it does not apply.
 
 from __future__ import annotations
 
+import ast
 import types
 from typing import Any
 
 from torch import Tensor, nn
 
-from zentracer.control.source import parsed
+from zentracer.control.source import call_name, function_node, parsed
 from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.origin import location
 from zentracer.frameworks.pytorch.report import place_name
 from zentracer.frameworks.pytorch.training.builder import (
     construction_place,
@@ -62,13 +64,13 @@ def clipping(frame: types.FrameType | None, *, why: str) -> Suggestion | None:
 
 
 def clips_at(frame: types.FrameType | None) -> str | None:
-    """Return where the user's files clip gradients, e.g. ``train.py:12``."""
+    """Return where the functions that are running clip gradients, e.g. ``train.py:12``."""
     for user in user_frames(frame):
-        module = parsed(user.f_code.co_filename)
-        for number, line in enumerate(module.lines if module else (), 1):
-            code = line.split("#")[0]
-            if "clip_grad" in code and "import" not in code:
-                return f"{user.f_code.co_filename.rsplit('/', 1)[-1]}:{number}"
+        path = user.f_code.co_filename
+        module = parsed(path)
+        for node in ast.walk(function_node(module, user.f_code)) if module is not None else ():
+            if isinstance(node, ast.Call) and "clip_grad" in call_name(node):
+                return place_name(location(path, node.lineno))
     return None
 
 

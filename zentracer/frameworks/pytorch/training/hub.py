@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from zentracer.control.condition import Condition, ConditionFailed
 from zentracer.control.stop import is_debugger_busy
@@ -47,7 +47,7 @@ class Training:
         self.detectors: tuple[Detector, ...] = ()
         self.ops: dict[Any, tuple[tuple[Detector, Handler], ...]] = {}
         """Who is told of which torch function."""
-        self.names = ParameterNames()
+        self.names = ParameterNames(self.is_used)
         self.readout = Readout(watch)
         self.gradient_norms = GradientNorms(self)
         self.ratios = Ratios(self.readout)
@@ -197,6 +197,11 @@ class Training:
             self.watch.steps.logged(value)
         for detector in self.detectors:
             self._guarded(detector, "at a logged value", detector.logged, name, value)
+
+    def is_used(self, model: nn.Module) -> bool:
+        """Tell whether a model, or a part of it, was called since something is armed."""
+        called = self.modules.was_called if self.modules is not None else None
+        return called is None or any(called(module) for module in model.modules())
 
     def epoch(self, frame: types.FrameType | None) -> int | None:
         """Return the passes over the training data that have begun, from 0; None if unknown."""

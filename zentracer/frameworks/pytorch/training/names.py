@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 import weakref
 from dataclasses import dataclass
-from typing import Iterable
+from typing import Callable, Iterable
 
 from torch import Tensor, nn
 
@@ -30,9 +30,15 @@ class Named:
 
 
 class ParameterNames:
-    """Names of the parameters of all live models."""
+    """Names of the parameters of all live models.
 
-    def __init__(self) -> None:
+    Args:
+        is_used: tells of a model whether it takes part in the training. Others, such as copies
+            that were left behind, are no reason to say which model a name belongs to.
+    """
+
+    def __init__(self, is_used: Callable[[nn.Module], bool] = lambda _: True) -> None:
+        self._is_used = is_used
         self._known: dict[int, tuple[weakref.ref[Tensor], Named]] = {}
         self._unknown: dict[int, weakref.ref[Tensor]] = {}
 
@@ -61,7 +67,8 @@ class ParameterNames:
         self._known.clear()
         self._unknown.clear()
         roots = [root for root in root_modules() if any(True for _ in root.parameters())]
-        labels = labels_of(roots, frame) if len(roots) > 1 else {}
+        used = [root for root in roots if self._is_used(root)]
+        labels = labels_of(roots, frame) if len(used) > 1 else {}
         for root in roots:
             self._add(root, labels.get(id(root), ""))
 
