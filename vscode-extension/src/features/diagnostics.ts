@@ -61,17 +61,23 @@ function diagnosticOf(item: Item, line: number): vscode.Diagnostic {
   const diagnostic = new vscode.Diagnostic(range, problemText(item.finding), severityOf(severity));
   diagnostic.source = SOURCE;
   diagnostic.code = rule;
+  const related = (details?.facts ?? []).flatMap(({ text, location }) =>
+    location === null ? [] : [relatedTo(location, text)],
+  );
   const stands = details?.source;
   if (stands && (stands.path !== source.path || stands.line !== source.line)) {
-    const uri = vscode.Uri.file(stands.path);
-    diagnostic.relatedInformation = [
-      new vscode.DiagnosticRelatedInformation(
-        new vscode.Location(uri, new vscode.Position(lineNow(uri, stands), 0)),
-        `the program stands here: ${stands.text?.trim() ?? ""}`,
-      ),
-    ];
+    related.unshift(relatedTo(stands, "the program stands here"));
   }
+  if (related.length > 0) diagnostic.relatedInformation = related;
   return diagnostic;
+}
+
+function relatedTo(place: Location, what: string): vscode.DiagnosticRelatedInformation {
+  const uri = vscode.Uri.file(place.path);
+  return new vscode.DiagnosticRelatedInformation(
+    new vscode.Location(uri, new vscode.Position(lineNow(uri, place), 0)),
+    `${what}: ${place.text?.trim() ?? ""}`,
+  );
 }
 
 /** An open document may have been edited since the program read it. */

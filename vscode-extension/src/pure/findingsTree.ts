@@ -1,5 +1,5 @@
 /** The Findings view: what was found, where, how often, and below it what there is to know. */
-import type { HitDetails, Location, Stats, Suggestion } from "../wire/generated";
+import type { Fact, HitDetails, Location, Stats, Suggestion } from "../wire/generated";
 import { suggestionId } from "./findingsFixes";
 import type { Item } from "./findingsLog";
 import { evidenceRow, neighbourRows } from "./findingsNeighbours";
@@ -30,9 +30,12 @@ export function findingsTree(items: readonly Item[], isEdited: (key: string) => 
   );
 }
 
+const ERROR = "zentracer.error";
+
 /** The sentence without what the row says elsewhere: module, phase, step, numbers, line. */
 export function headline(item: Item): string {
-  const { message, details } = item.finding;
+  const { message, details, label } = item.finding;
+  if (details?.filter === ERROR) return `${label}: ${message}`;
   let text = message.split(/ \((?:forward|loss|backward|update)\b|[:;]\s/, 1)[0] ?? message;
   const module = details?.module;
   if (module && text.endsWith(` in ${module}`)) text = text.slice(0, -` in ${module}`.length);
@@ -113,6 +116,7 @@ function detailRows(item: Item, details: HitDetails): TreeNode[] {
     ...details.inputs.map((input, index) =>
       tensorRow(item, `input${String(index)}`, input, input.name ?? "input"),
     ),
+    ...details.facts.map((fact, index) => factRow(item, fact, index)),
     ...evidenceRow(item.key, details),
     ...neighbourRows(item.key, details),
     ...noteRow(item, "finite", details.finite_before),
@@ -167,6 +171,18 @@ function tensorRow(item: Item, id: string, stats: Stats, name: string): TreeNode
     description: all === "" ? "no longer in memory" : all,
     tooltip: paragraphs(`**${plain(name)}**`, plain(all), stats.dtype !== "unknown" && plain(stats.device)),
     icon: { name: "symbol-array" },
+  };
+}
+
+/** What else is known: the lines that made the operands, shapes on the way … */
+function factRow(item: Item, { text, location }: Fact, index: number): TreeNode {
+  return {
+    id: `${item.key}:fact:${String(index)}`,
+    label: text,
+    description: location ? `${placeOf(location)} ${location.text?.trim() ?? ""}`.trim() : "",
+    tooltip: paragraphs(plain(text), location?.text && code(location.text)),
+    icon: { name: location ? "symbol-reference" : "note" },
+    ...(location && { action: open(location) }),
   };
 }
 

@@ -91,6 +91,8 @@ test("below a finding: what to try, where the program stands, the tensors, the s
     ["stands at line 80", undefined],
     ["x", undefined],
     ["x", undefined],
+    ["x was made here", undefined],
+    ["conv [8, 3] -> flatten [24]", undefined],
     ["Evidence", undefined],
     ["Comes from", undefined],
     ["Goes to", undefined],
@@ -100,7 +102,17 @@ test("below a finding: what to try, where the program stands, the tensors, the s
   const stack = row?.children?.at(-1);
   expect(stack?.description).toBe("1 frame");
   expect(stack?.children?.[0]?.action?.id).toBe("zentracer.openLocation");
-  expect(new Set(row?.children?.map((child) => child.id)).size).toBe(10);
+  expect(new Set(row?.children?.map((child) => child.id)).size).toBe(12);
+  expect(row?.children?.[5]?.action?.id).toBe("zentracer.openLocation");
+  expect(row?.children?.[6]?.action).toBeUndefined();
+});
+
+test("an error of the framework's is told by its kind and in its own sentence", () => {
+  const { details } = finding();
+  const message = "h is [8, 1152]: its last dimension is 1152, but fc (Linear) wants 512 there.";
+  const changed = { ...details!, filter: "zentracer.error", module: "fc" };
+  const [item] = logOf(finding({ label: "Shape mismatch", message, details: changed })).items();
+  expect(headline(item!)).toBe(`Shape mismatch: ${message}`);
 });
 
 test("groups appear only where there are several", () => {
