@@ -9,73 +9,17 @@ from __future__ import annotations
 
 import ast
 import types
-from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from dataclasses import replace
+from typing import Any, Dict, List, Mapping, Optional
 
-from zentracer.control.cuts import cast_of, cutting_attribute, cutting_call, is_no_grad, is_plain
-from zentracer.control.source import Module, function_node, parsed
+from zentracer.control.cuts import is_no_grad
+from zentracer.control.flow_state import LIVE, NOTHING, Cut, Point, State
+from zentracer.control.flow_values import Values
+from zentracer.control.source import function_node, parsed
 
-_DEPTH = 4
-"""Calls of the user's functions that are followed downwards."""
+__all__ = ["Cut", "Point", "follow"]
+
 _Functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-
-
-@dataclass(frozen=True)
-class Cut:
-    """An operation through which no gradient comes back."""
-
-    code_path: str
-    node: ast.AST
-    """The operation; for ``no_grad``, the ``with`` statement or the decorator."""
-    op: str
-    """``detach``, ``argmax``, ``>``, ``no_grad`` …"""
-    last: Optional[str]
-    """The last differentiable variable, as it is written."""
-    into: Optional[str] = None
-    """The variable in which what is cut reaches the loss."""
-
-    @property
-    def line(self) -> int:
-        """The line of the operation."""
-        return getattr(self.node, "lineno", 0)
-
-    @property
-    def is_explicit(self) -> bool:
-        """Whether the user's own word for it is that no gradient shall pass."""
-        return self.op in {"detach", "detach_", "data", "no_grad", "inference_mode"} or (
-            self.op == "set_grad_enabled"
-        )
-
-
-@dataclass(frozen=True)
-class State:
-    """What is known of a value."""
-
-    live: bool = False
-    """It depends on the source, and a gradient comes back."""
-    cut: Optional[Cut] = None
-    """It depends on the source through this cut."""
-
-    def __or__(self, other: State) -> State:
-        return State(self.live or other.live, self.cut or other.cut)
-
-    def __bool__(self) -> bool:
-        return self.live or self.cut is not None
-
-
-NOTHING = State()
-LIVE = State(live=True)
-Resolver = Callable[[ast.expr], Any]
-"""Returns the object that a name or a dotted name stands for, None if unknown."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """An expression in a function that runs."""
-
-    code: types.CodeType
-    node: ast.AST
-    resolve: Resolver = lambda _: None
 
 
 def follow(
@@ -95,7 +39,8 @@ def follow(
             return None
         walk.run()
         if walk.arrived:
-            return walk.arrived.cut if not walk.arrived.live else None
+            cut = walk.arrived.cut if not walk.arrived.live else None
+            return replace(cut, root=walk.root) if cut is not None else None
         state = walk.returned
         if caller is None or not state:
             return None
@@ -103,25 +48,8 @@ def follow(
     return None
 
 
-class Walk:
+class Walk(Values):
     """One pass through the body of one function."""
-
-    def __init__(
-        self, module: Module, path: str, body: ast.AST, resolve: Resolver, depth: int = 0
-    ) -> None:
-        self.module = module
-        self.path = path
-        self.body = body
-        self.resolve = resolve
-        self.depth = depth
-        self.env: Dict[str, State] = {}
-        self.starts: Dict[ast.AST, State] = {}
-        self.start_text: Optional[str] = None
-        """Where a parameter is followed: how it is written."""
-        self.sink: Optional[ast.AST] = None
-        self.arrived = NOTHING
-        self.returned = NOTHING
-        self.no_grad: List[tuple[ast.AST, str]] = []
 
     @classmethod
     def of(cls, point: Point, state: State, sink: Optional[ast.AST]) -> Optional[Walk]:
@@ -148,14 +76,27 @@ class Walk:
         else:
             self.block(getattr(body, "body", []))
 
+    def follow_into(self, code: types.CodeType, given: Dict[str, State]) -> Optional[State]:
+        """Return what a function gives back for arguments of these states; None if unknown."""
+        module = parsed(code.co_filename)
+        body = function_node(module, code) if module is not None else None
+        if module is None or body is None or body is module.tree:
+            return None
+        walk = Walk(module, code.co_filename, body, lambda _: None, self.depth + 1)
+        walk.env.update(given)
+        walk.run()
+        return walk.returned
+
     # -- statements ----------------------------------------------------------------------------
 
     def block(self, statements: List[ast.stmt]) -> None:
+        """Follow the statements of a block."""
         for statement in statements:
             if not isinstance(statement, _Functions):
                 self.statement(statement)
 
     def statement(self, node: ast.stmt) -> None:
+        """Follow one statement."""
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 self.assign(target, node.value)
@@ -193,21 +134,18 @@ class Walk:
         self.value(node.test)
         before = dict(self.env)
         self.block(node.body)
-        after, self.env = self.env, before
+        after, self.env = self.env, dict(before)
         self.block(node.orelse)
-        other = self.env
+        other, self.env = self.env, {}
         for name in {*after, *other}:
             one, two = after.get(name, NOTHING), other.get(name, NOTHING)
-            self.env[name] = one | two
             cut = one.cut or two.cut
-            if (
-                cut is not None
-                and cut not in (before.get(name, NOTHING).cut,)
-                and one.live != two.live
-            ):
-                self.env[name] = State(False, cut)  # no gradient arrives: the cutting branch ran
+            is_new = cut is not None and cut != before.get(name, NOTHING).cut
+            # No gradient arrives, so it was the cutting branch that ran.
+            self.env[name] = State(False, cut) if is_new and one.live != two.live else one | two
 
     def with_block(self, node: Any) -> None:
+        """Follow a ``with``; in ``no_grad`` everything is cut."""
         ops = [(item.context_expr, is_no_grad(item.context_expr)) for item in node.items]
         entered = [(node, op) for _, op in ops if op]
         self.no_grad += entered
@@ -220,6 +158,7 @@ class Walk:
             del self.no_grad[-len(entered) :]
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
+        """Follow an assignment, of tuples element by element."""
         pairs = isinstance(target, (ast.Tuple, ast.List)) and isinstance(
             value, (ast.Tuple, ast.List)
         )
@@ -234,9 +173,13 @@ class Walk:
         """Note in a cut the variable that carries it on towards the loss."""
         if state.cut is None or state.live:
             return state
-        return replace(state, cut=replace(state.cut, into=self.module.text(target)))
+        name = self.module.text(target)
+        if name in state.cut.carriers:
+            return state
+        return replace(state, cut=replace(state.cut, carriers=(*state.cut.carriers, name)))
 
     def bind(self, target: ast.expr, state: State) -> None:
+        """Let a target stand for ``state`` from here on."""
         if isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self.bind(element, state)
@@ -251,178 +194,3 @@ class Walk:
         """``target`` is a container that ``state`` is put into."""
         name = self.module.text(target)
         self.env[name] = self.env.get(name, NOTHING) | state
-
-    # -- expressions ---------------------------------------------------------------------------
-
-    def value(self, node: ast.AST) -> State:
-        """Return the state of an expression; notes when it is the sink."""
-        state = self.starts.get(node)
-        if state is None:
-            state = self._value(node)
-        else:
-            self._value(node)
-        if node is self.sink:
-            self.arrived |= self.at_sink(node)
-        if state.live and self.no_grad:
-            where, op = self.no_grad[-1]
-            state = State(False, Cut(self.path, where, op, self.last(node)))
-        return state
-
-    def at_sink(self, node: ast.AST) -> State:
-        """Return the state of what backward starts from."""
-        if not isinstance(node, ast.Call):
-            return NOTHING
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "backward" and not node.args:
-            return self.value(node.func.value)
-        receiver = NOTHING
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
-            receiver = self.value(node.func.value)
-        first = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if node.func is not None and _is_grad(node):
-            first = first[:1]
-        for argument in first:
-            receiver |= self.value(argument)
-        return receiver
-
-    def _value(self, node: ast.AST) -> State:
-        if isinstance(node, ast.Name):
-            return self.env.get(node.id, NOTHING)
-        if isinstance(node, ast.Attribute):
-            return self.attribute(node)
-        if isinstance(node, ast.Call):
-            return self.call(node)
-        if isinstance(node, ast.Compare):
-            return self.compare(node)
-        if isinstance(node, ast.IfExp):
-            self.value(node.test)
-            one, two = self.value(node.body), self.value(node.orelse)
-            return State(False, one.cut or two.cut) if one.live != two.live else one | two
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-            return self.cutting(node, "//", self.value(node.left) | self.value(node.right))
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return NOTHING
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            return self.comprehension(node)
-        if isinstance(node, ast.NamedExpr):
-            self.assign(node.target, node.value)
-            return self.env.get(node.target.id, NOTHING)
-        if isinstance(node, (ast.Lambda, ast.Constant)):
-            return NOTHING
-        return self.children(node)
-
-    def children(self, node: ast.AST) -> State:
-        state = NOTHING
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.expr, ast.keyword)):
-                state |= self.value(child)
-        return state
-
-    def attribute(self, node: ast.Attribute) -> State:
-        text = self.module.text(node)
-        if text == self.start_text:
-            return LIVE
-        if text in self.env:
-            return self.env[text]
-        inner = self.value(node.value)
-        if is_plain(node.attr):
-            return NOTHING
-        op = cutting_attribute(node.attr)
-        return self.cutting(node, op, inner) if op else inner
-
-    def compare(self, node: ast.Compare) -> State:
-        state = self.children(node)
-        operator = node.ops[0]
-        if isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-            return NOTHING
-        return self.cutting(node, _COMPARISONS.get(type(operator), "=="), state)
-
-    def comprehension(self, node: Any) -> State:
-        before = dict(self.env)
-        for generator in node.generators:
-            self.bind(generator.target, self.value(generator.iter))
-        if isinstance(node, ast.DictComp):
-            state = self.value(node.value)
-        else:
-            state = self.value(node.elt)
-        self.env = before
-        return state
-
-    def call(self, node: ast.Call) -> State:
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-        states = [self.value(argument) for argument in arguments]
-        given = NOTHING
-        for state in states:
-            given |= state
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        receiver = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
-        if name in {"append", "extend", "add", "update", "insert"} and given:
-            self.merge(node.func.value, given)  # type: ignore[attr-defined]
-            return NOTHING
-        if is_plain(name):
-            return NOTHING
-        op = cutting_call(node) or (cast_of(node) if receiver or given else None)
-        if op:
-            return self.cutting(node, op, receiver | given)
-        inside = self.inside(node, states) if self.depth < _DEPTH else None
-        return receiver | given if inside is None else inside
-
-    def inside(self, node: ast.Call, states: List[State]) -> Optional[State]:
-        """Follow a call into a function of the user's; None if it is none, or gets nothing."""
-        if not any(states):
-            return None
-        code, bound = _code_of(self.resolve(node.func))
-        module = parsed(code.co_filename) if code is not None else None
-        if code is None or module is None:
-            return None
-        body = function_node(module, code)
-        if body is module.tree:
-            return None
-        walk = Walk(module, code.co_filename, body, lambda _: None, self.depth + 1)
-        names = code.co_varnames[bound : code.co_argcount]
-        for name, state in zip(names, states[: len(node.args)]):
-            walk.env[name] = state
-        for keyword, state in zip(node.keywords, states[len(node.args) :]):
-            if keyword.arg is not None:
-                walk.env[keyword.arg] = state
-        walk.run()
-        return walk.returned
-
-    def cutting(self, node: ast.AST, op: str, state: State) -> State:
-        if not state.live:
-            return state
-        return State(False, Cut(self.path, node, op, self.last(node)))
-
-    def last(self, node: ast.AST) -> Optional[str]:
-        """Return the differentiable variable that ``node`` reads, as it is written."""
-        for inner in ast.walk(node):
-            if isinstance(inner, (ast.Name, ast.Attribute)):
-                text = self.module.text(inner)
-                if text == self.start_text or self.env.get(text, NOTHING).live:
-                    return text
-        return None
-
-
-_COMPARISONS = {
-    ast.Gt: ">", ast.Lt: "<", ast.GtE: ">=", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=",
-}  # fmt: skip
-
-
-def _is_grad(node: ast.Call) -> bool:
-    return (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr == "grad"
-        or (isinstance(node.func, ast.Name) and node.func.id == "grad")
-    )
-
-
-def _code_of(thing: Any) -> tuple[Optional[types.CodeType], int]:
-    """Return the code of a function of the user's, or of a module's forward, and bound arguments."""
-    bound = 0
-    if isinstance(thing, types.MethodType):
-        thing, bound = thing.__func__, 1
-    elif not isinstance(thing, types.FunctionType):
-        forward = getattr(type(thing), "forward", None) if thing is not None else None
-        if isinstance(thing, type) or not isinstance(forward, types.FunctionType):
-            return None, 0
-        thing, bound = forward, 1
-    return thing.__code__, bound

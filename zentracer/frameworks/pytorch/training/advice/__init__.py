@@ -15,9 +15,12 @@ from zentracer.frameworks.pytorch.training.advice.schedule import Schedules
 from zentracer.frameworks.pytorch.training.advice.softmax_axis import SoftmaxAxis
 from zentracer.frameworks.pytorch.training.advice.time_axis import TimeAxis
 from zentracer.frameworks.pytorch.training.advice.zero_grad import MissingReset
+from zentracer.frameworks.pytorch.training.graph_cut import GraphCut
+from zentracer.frameworks.pytorch.training.non_leaf import NonLeafGrad
 
 ADVISERS: tuple[type[Adviser], ...] = (
     Modes, FunctionalDropout, DoubleSoftmax, SoftmaxAxis, TimeAxis, Loading, MissingReset,
     Clipping, Schedules,
+    GraphCut, NonLeafGrad,
 )  # fmt: skip
 """In the order in which they are told of what happens."""

@@ -75,7 +75,7 @@ def points_of(frame: types.FrameType | None, op: str) -> list[Point]:
             continue
         if node is None:
             break
-        points.append(Point(user.f_code, node, _resolver(user)))
+        points.append(Point(user.f_code, node, resolver(user)))
         node, op = None, user.f_code.co_name
     return points
 
@@ -142,13 +142,14 @@ def reset_before_step(frame: types.FrameType) -> Optional[Place]:
             continue
         block = _block_of(module, call)
         after_backward: Optional[ast.AST] = None
+        is_after = False
         for statement in block:
             calls = {call_name(n): n for n in ast.walk(statement) if isinstance(n, ast.Call)}
             if any(inner is call for inner in ast.walk(statement)):
                 break
             if "backward" in calls:
-                after_backward = None
-            elif "zero_grad" in calls:
+                after_backward, is_after = None, True
+            elif "zero_grad" in calls and is_after:
                 after_backward = calls["zero_grad"]
         if after_backward is not None:
             line = getattr(after_backward, "lineno", 0)
@@ -223,7 +224,7 @@ def _is_in(module: Module, node: ast.AST, code: types.CodeType) -> bool:
     return False
 
 
-def _resolver(frame: types.FrameType) -> Any:
+def resolver(frame: types.FrameType) -> Any:
     """Return what looks names and dotted names up, as they are now, without running any code."""
     spaces = (frame.f_locals, frame.f_globals)
 

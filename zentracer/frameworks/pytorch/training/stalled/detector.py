@@ -21,6 +21,7 @@ from zentracer.frameworks.pytorch.training.builder import rate_of
 from zentracer.frameworks.pytorch.training.candidate import Candidate
 from zentracer.frameworks.pytorch.training.detector import Detector, Looker
 from zentracer.frameworks.pytorch.training.events import Backward, Update
+from zentracer.frameworks.pytorch.training.graph_cut import tell_cut
 from zentracer.frameworks.pytorch.training.ratios import Change
 from zentracer.frameworks.pytorch.training.stalled import starved
 from zentracer.frameworks.pytorch.training.stalled.calls import never_called
@@ -168,7 +169,7 @@ class Stalled(Detector):
         what = "gradients of zero" if entry.zero else "no gradient"
         place = cut_place(cut)
         of = f" of {cut.last}" if cut.last else ""
-        into = f" (as {cut.into})" if cut.into else ""
+        into = f" (as {cut.term})" if cut.term else ""
         numbers = (
             f"{what} in {starved.STEPS} steps and more, although {silent.module} was called: "
             f"{cut.op}{of} cuts it off the loss{into}"
@@ -178,6 +179,8 @@ class Stalled(Detector):
             suggestions=for_cut(cut, place), evidence=rows(silent),
         )  # fmt: skip
         self._report(found, frame)
+        if not cut.is_explicit and self.training.watch.host.options.get("advice", True):
+            tell_cut(self, cut, frame, silent.names)
 
     def _tell_reset(self, parameters: list[Tensor], update: Update, frame: types.FrameType) -> None:
         place = reset_before_step(frame)

@@ -106,7 +106,7 @@ class Starved:
 
     def backward_ended(self, run: Backward) -> None:
         """Note what backward led to."""
-        if run.accumulates and (self._missing or self._zero):
+        if run.accumulates and (self._missing or self._zero or self._count < STEPS):
             self._reached.update(map(id, run.leaves))
 
     def update_starts(self, update: Update) -> None:
@@ -125,7 +125,7 @@ class Starved:
         self._steps[id(update.optimizer)] = (weakref.ref(update.optimizer), number + 1)
         if update.is_step:
             self._count += 1
-            self._close_step()
+            self._close_step(update.frame)
             self._reached.clear()
 
     def saw(self, module: nn.Module, out: Any, frame: types.FrameType) -> None:
@@ -221,11 +221,11 @@ class Starved:
 
             self._training.readout.read(torch.stack(list(largest)).float(), arrived)
 
-    def _close_step(self) -> None:
+    def _close_step(self, frame: types.FrameType | None) -> None:
         for table, zero in ((self._missing, False), (self._zero, True)):
             due = [e for e in table.values() if e.count >= STEPS and not e.told]
             if due:
-                self._suspect(due, zero)
+                self._suspect(due, zero, frame)
         for entry in list(self._silent.values()):
             if not entry.told and self._is_due(entry):
                 self._check(entry)
@@ -236,12 +236,12 @@ class Starved:
             return steps >= 1
         return entry.cut is not None and entry.steps >= STEPS
 
-    def _suspect(self, due: list[Watched], zero: bool) -> None:
+    def _suspect(self, due: list[Watched], zero: bool, frame: types.FrameType | None) -> None:
         """Have the modules of these parameters looked at."""
         for watched_one in due:
             parameter = watched_one.parameter()
             watched_one.told = True
-            named = self._training.names.of(parameter) if parameter is not None else None
+            named = self._training.names.of(parameter, frame) if parameter is not None else None
             module = named.module() if named is not None else None
             if parameter is None or named is None or module is None:
                 continue
