@@ -18,6 +18,7 @@ from zentracer.control.condition import Condition, ConditionFailed
 from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.meter import clock
 from zentracer.frameworks.pytorch.report import Finding, advice_of, brief
 from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.epochs import Epochs
@@ -150,16 +151,24 @@ class Training:
         """Run the engine, and tell the detectors before and after."""
         if self._depth or is_debugger_busy() or is_tracing():
             return run(self.watch, engine, roots, args, kwargs)
-        event = self._backward_event(roots, args, kwargs)
+        start = clock()
+        try:
+            event = self._backward_event(roots, args, kwargs)
+        except Exception as error:  # a graph that is read in no known way: it runs unwatched
+            self.watch.report_failure("look at this backward pass", error)
+            return run(self.watch, engine, roots, args, kwargs)
         self._tell("backward_starts", event)
+        self._took(start)
         self._depth += 1
         try:
             result = run(self.watch, engine, roots, args, kwargs)
         finally:
             self._depth -= 1
+        start = clock()
         event.result = result
         self.readout.poll()
         self._tell("backward_ended", event)
+        self._took(start)
         return result
 
     def update_starts(self, optimizer: Any, frame: types.FrameType) -> None:
@@ -296,13 +305,29 @@ class Training:
         return found
 
     def _lookers_for(self, module: Any) -> tuple[tuple[Detector, Looker], ...]:
-        found = ((detector, detector.looker(module)) for detector in self.detectors)
-        return tuple((detector, looker) for detector, looker in found if looker is not None)
+        found: list[tuple[Detector, Looker]] = []
+        for detector in self.detectors:
+            try:
+                looker = detector.looker(module)
+            except Exception as error:  # ours to report, never the training's to die from
+                self._drop(detector, "at a module", error)
+                continue
+            if looker is not None:
+                found.append((detector, looker))
+        return tuple(found)
+
+    def _took(self, start: float) -> None:
+        """Count the time since ``start`` as ours, if this step is timed."""
+        meter = self.watch.meter
+        if meter is not None:
+            meter.add(clock() - start)
 
     def _look(self, lookers: tuple[tuple[Detector, Looker], ...], *call: Any) -> None:
+        start = clock()
         self.watch.local.with_gradients = torch.is_grad_enabled()
         for detector, looker in lookers:
             self._guarded(detector, "at a module", looker, *call)
+        self._took(start)
 
     def _tell(self, event: str, body: Any) -> None:
         for detector in self.detectors:
