@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 import fnmatch
+import sys
 import types
 import weakref
 from dataclasses import dataclass
@@ -66,9 +67,11 @@ class ActivationDetector(Detector, Generic[State]):
 
     def __init__(self, training: Any, armed: tuple[ArmedFilter, ...]) -> None:
         super().__init__(training, armed)
-        self.names = ModuleNames()
+        self.names = ModuleNames(training.is_used)
         self.step = 0
         """Passes seen so far: steps of the optimiser, without one backward passes."""
+        self._is_counted = False
+        """Whether the step of an optimiser that begins to count was taken for a pass already."""
         self._suspicious_until = 0
         self._places: dict[Any, tuple[Any, State]] = {}
         self._conditions = Conditions(self)
@@ -99,12 +102,14 @@ class ActivationDetector(Detector, Generic[State]):
     def backward_ended(self, run: Backward) -> None:
         """Count a pass if there is no optimiser that counts steps."""
         if self.training.watch.step is None:
+            self._is_counted = True
             self._next()
 
     def update_ended(self, update: Update) -> None:
         """Count a step."""
-        if update.is_step:
+        if update.is_step and not self._is_counted:
             self._next()
+        self._is_counted = False
 
     def _next(self) -> None:
         self.step += 1
@@ -215,13 +220,8 @@ class Conditions:
         """Return who asks the conditions that name ``module``, else who notes its call."""
         if self._neighbours is None:
             return None
-        name = self._detector.names.of(module) if self._of_modules else ""
-        asked = tuple(
-            armed
-            for armed in self._of_modules
-            if all(fnmatch.fnmatchcase(name, glob) for glob in self._globs[armed.id])
-        )
-        self._matched.update(armed.id for armed in asked)
+        asked = self._asked(module)
+        self._matched.update(armed.id for armed, _ in asked)
         note = self._neighbours.looker(module)
         if not asked:
             return note
@@ -236,10 +236,22 @@ class Conditions:
             x = first_tensor(out)
             user = user_frame(frame)
             if x is not None and user is not None:
-                for armed in asked:
+                for armed, name in asked:
                     self._ask(armed, Output(self._training, module, name, x, user))
 
         return look
+
+    def _asked(self, module: nn.Module) -> list[tuple[ArmedFilter, str]]:
+        """Return the conditions that name ``module``, each with the name it has there."""
+        if not self._of_modules:
+            return []
+        names = self._detector.names.all_of(module, user_frame(sys._getframe(1)))
+        found = []
+        for armed in self._of_modules:
+            globs = self._globs[armed.id]
+            matching = [n for n in names if all(fnmatch.fnmatchcase(n, g) for g in globs)]
+            found += [(armed, name) for name in matching[-1:]]
+        return found
 
     def ask(self, call: Call) -> None:
         """Ask those that name no module of an activation."""
@@ -265,7 +277,7 @@ class Conditions:
                 continue
             globs = self._globs[armed.id]
             self._detector.names.refresh()
-            names = self._detector.names.all()
+            names = self._detector.names.known()
             if any(all(fnmatch.fnmatchcase(n, g) for g in globs) for n in names):
                 text = (
                     f"No module that matches {' and '.join(map(repr, globs))} was called in "

@@ -89,7 +89,7 @@ class Precision(ActivationDetector[_State]):
         super().__init__(training, armed)
         self._half_seen = False
         """Whether float16 was seen in this pass."""
-        self._gradients: dict[int, int] = {}
+        self._gradients: dict[tuple[int, ...], int] = {}
         """Backward passes in a row whose gradients underflow, by place."""
 
     def ops(self) -> Mapping[Any, Handler]:
@@ -225,39 +225,26 @@ class Precision(ActivationDetector[_State]):
         ]
         if not gradients:
             return
-        numbers = torch.stack(
-            [
-                torch.stack((g.abs().amax().float(), (g == 0).sum(dtype=torch.float32)))
-                for _, g in gradients
-            ]
-        ).flatten()
+        loss = run.roots[0].detach() if len(run.roots) == 1 else torch.ones(())
+        parts = [loss.float().reshape(-1)[:1].to(gradients[0][1].device)]
+        parts += [
+            torch.stack((g.abs().amax().float(), (g == 0).sum(dtype=torch.float32)))
+            for _, g in gradients
+        ]
         sizes = [g.numel() for _, g in gradients]
         key, frame = run.site, run.frame
         found: list[str] = []
 
         def then(values: list[float]) -> None:
-            tiny = [
-                index
-                for index, size in enumerate(sizes)
-                if 0 < values[2 * index] < SMALLEST[torch.float16]
-                and values[2 * index + 1] >= UNDERFLOW * size
-            ]
-            count = self._gradients.get(hash(key), 0) + 1 if tiny else 0
-            self._gradients[hash(key)] = count
-            if not tiny:
-                return
-            self.suspect()
-            if count >= GRADIENT_STEPS:
-                zeros = sum(values[2 * i + 1] for i in tiny)
-                total = sum(sizes[i] for i in tiny)
-                largest = max(values[2 * i] for i in tiny)
-                found.append(
-                    f"{zeros:,.0f} of {total:,} elements of {len(tiny)} gradients are zero "
-                    f"({zeros / total:.0%}), the largest is {largest:.2g}, {count} backward "
-                    "passes in a row: float16 loses digits below 6e-05"
-                )
+            words = _lost(values[0], values[1::2], values[2::2], sizes)
+            count = self._gradients.get(key, 0) + 1 if words else 0
+            self._gradients[key] = count
+            if words:
+                self.suspect()
+            if words and count >= GRADIENT_STEPS:
+                found.append(f"{words}, {count} backward passes in a row")
 
-        self.training.readout.read(numbers, then)
+        self.training.readout.read(torch.cat(parts), then)
         if found and frame is not None and self.training.is_fresh(("underflow", key)):
             self._tell_gradients(run, found[0], frame)
 
@@ -278,6 +265,22 @@ class Precision(ActivationDetector[_State]):
             suggestions=_for_gradients(run),
         )
         self.training.stop(self.adaptive, finding, frame)
+
+
+def _lost(loss: float, peaks: list[float], zeros: list[float], sizes: list[int]) -> str | None:
+    """Return the words on gradients of which most elements are too small for float16."""
+    smallest = SMALLEST[torch.float16]
+    tiny = [i for i, n in enumerate(sizes) if 0 < peaks[i] < smallest and zeros[i] >= UNDERFLOW * n]
+    if max(peaks) < smallest and sum(zeros) >= UNDERFLOW * sum(sizes) and loss:
+        tiny = list(range(len(sizes)))  # those that are zero as a whole, too
+    if not tiny:
+        return None
+    gone, total = sum(zeros[i] for i in tiny), sum(sizes[i] for i in tiny)
+    largest = max(peaks[i] for i in tiny)
+    return (
+        f"{gone:,.0f} of {total:,} elements of {len(tiny)} gradients are zero ({gone / total:.0%})"
+        f" and the largest is {largest:.2g}, where float16 loses digits below 6e-05"
+    )
 
 
 def _type(x: Tensor) -> str:

@@ -54,7 +54,7 @@ class Shape(Detector):
 
     def __init__(self, training: Any, armed: Any) -> None:
         super().__init__(training, armed)
-        self._names = ModuleNames()
+        self._names = ModuleNames(training.is_used)
         self._changes = ShapeChanges()
 
     def close(self) -> None:
