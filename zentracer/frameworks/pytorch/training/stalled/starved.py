@@ -107,7 +107,7 @@ class Starved:
     def backward_ended(self, run: Backward) -> None:
         """Note what backward led to."""
         if run.accumulates and (self._missing or self._zero or self._count < STEPS):
-            self._reached.update(map(id, run.leaves))
+            self._reached.update([id(leaf) for leaf in run.leaves if leaf.grad is not None])
 
     def update_starts(self, update: Update) -> None:
         """See who has no gradient."""

@@ -37,8 +37,8 @@ FRESH = 200
 converged are stuck, too."""
 ZERO_RATE = 20
 """Steps in a row with a learning rate of 0 before that is told."""
-_WINDOWS = 3
-"""Windows after which an optimiser is looked at no more: it moves."""
+_RISING = 1.01
+"""Growth of the learning rate within a window that shows a warm-up: then the next one counts."""
 _NARROW = frozenset({torch.float16, torch.bfloat16})
 
 
@@ -58,7 +58,10 @@ class Small:
 class _Seen:
     optimizer: weakref.ref[Any]
     steps: int = 0
-    windows: int = 0
+    rate: Optional[float] = None
+    """When the window began."""
+    compared: bool = False
+    """Whether its first window is over; who has moved then may well have come to rest later."""
     start: dict[int, tuple[weakref.ref[Tensor], Tensor]] = field(
         default_factory=lambda: dict[int, tuple[weakref.ref[Tensor], Tensor]]()
     )
@@ -80,8 +83,8 @@ class Tiny:
     def starts(self, update: Update) -> None:
         """Take the samples of a window that begins."""
         seen = self._entry(update.optimizer)
-        if seen.windows < _WINDOWS and seen.steps % WINDOW == 0:
-            seen.start = {}
+        if not seen.compared and seen.steps % WINDOW == 0:
+            seen.start, seen.rate = {}, rate_of(update.optimizer)
             for p in update.parameters:
                 part = small_sample(p) if p.requires_grad else None
                 if part is not None:
@@ -92,9 +95,11 @@ class Tiny:
         seen = self._entry(update.optimizer)
         seen.steps += 1
         if seen.start and seen.steps % WINDOW == 0:
-            seen.windows += 1
             start, seen.start = seen.start, {}
-            self._compare(update, start)
+            rate = rate_of(update.optimizer)
+            if rate is None or seen.rate is None or rate <= _RISING * seen.rate:
+                seen.compared = True
+                self._compare(update, start)
         for index, (ref, small) in enumerate(self._found):
             if ref() is update.optimizer:
                 del self._found[index]

@@ -23,7 +23,7 @@ from zentracer.frameworks.pytorch.training.advice.places import line_of
 from zentracer.frameworks.pytorch.training.events import Backward, Update, parameters_of
 from zentracer.frameworks.pytorch.training.names import Named
 from zentracer.frameworks.pytorch.training.stalled.holders import Holders, held_place, registering
-from zentracer.frameworks.pytorch.training.stalled.records import Noted, Records
+from zentracer.frameworks.pytorch.training.stalled.records import Records
 from zentracer.frameworks.pytorch.training.stalled.samples import (
     Watched,
     watched,
@@ -221,15 +221,11 @@ class _Case:
             return key, lambda found: self._tell_held(found, holders)
         later = self._put_later(named)
         if later is not None:
-            noted, what = later
-            return ("later", noted.lines[:1]), lambda found: self._tell_later(
-                found, noted.outside, what
-            )
+            return ("later", _where(later)), lambda found: self._tell_later(found, later)
         if self.stale and named is not None:
             place = self._replaced_by_source(named)
             if place is not None:
-                where = (place.location.path, place.location.line)
-                return ("later", where), lambda found: self._tell_later(found, place, None)
+                return ("later", _where(place)), lambda found: self._tell_later(found, place)
         return ("forgotten", None), self._tell_forgotten
 
     def _stale(self) -> int:
@@ -240,7 +236,7 @@ class _Case:
             if isinstance(p, nn.Parameter)
         )
 
-    def _put_later(self, named: Optional[Named]) -> Optional[tuple[Noted, str]]:
+    def _put_later(self, named: Optional[Named]) -> Optional[Place]:
         """Return where it, or a module around it, was put in place after the optimiser."""
         module = named.module() if named is not None else None
         root = named.root() if named is not None else None
@@ -250,7 +246,7 @@ class _Case:
         for owner, name in [*path, (module, named.attribute)]:
             noted = self.records.registered(owner, name)
             if noted is not None and noted.order > self.made.order and noted.lines:
-                return noted, name
+                return noted.outside
         return None
 
     def _replaced_by_source(self, named: Named) -> Optional[Place]:
@@ -274,6 +270,7 @@ class _Case:
         first = holders.of(parameters[0])
         if first is None:
             return
+        parameters.sort(key=lambda p: _order(held.path if (held := holders.of(p)) else ""))
         names = [held.path for p in parameters if (held := holders.of(p)) is not None]
         owner = type(first.owner).__name__
         place = held_place(first)
@@ -286,7 +283,7 @@ class _Case:
             registering(first, place, is_parameter=is_parameter),
         )
 
-    def _tell_later(self, parameters: list[Tensor], place: Optional[Place], _: Any) -> None:
+    def _tell_later(self, parameters: list[Tensor], place: Place) -> None:
         built = made_at(self.records, self.update.optimizer, self.frame)
         optimizer = type(self.update.optimizer).__name__
         at = f" at {place_name(built.location)}" if built is not None else ""
@@ -328,10 +325,13 @@ class _Case:
         )
 
     def _stuck(self, parameters: list[Tensor]) -> Stuck:
-        named = [self.training.names.of(p, self.frame) for p in parameters]
-        names = [name_of(p, n, self.frame) for p, n in zip(parameters, named)]
-        module = next((n.module_name for n in named if n is not None), None)
-        return Stuck(parameters, names, module)
+        parameters.sort(key=lambda p: _order(self._name(p)))
+        named = self.training.names.of(parameters[0], self.frame)
+        names = [self._name(p) for p in parameters]
+        return Stuck(parameters, names, named.module_name if named is not None else None)
+
+    def _name(self, parameter: Tensor) -> str:
+        return name_of(parameter, self.training.names.of(parameter, self.frame), self.frame)
 
     def _tell(
         self, stuck: Stuck, numbers: str, place: Optional[Place], suggestion: Suggestion
@@ -351,6 +351,16 @@ class _Case:
 def _has(root: nn.Module, part: nn.Module) -> bool:
     """Tell whether ``part`` is ``root`` or registered below it."""
     return any(module is part for module in root.modules())
+
+
+def _order(name: str) -> tuple[str, bool]:
+    """Sort by name, weights first."""
+    module, _, attribute = name.rpartition(".")
+    return module, attribute != "weight"
+
+
+def _where(place: Place) -> tuple[str, int]:
+    return place.location.path, place.location.line
 
 
 def _path(root: nn.Module, module: nn.Module) -> list[tuple[nn.Module, str]]:
