@@ -13,6 +13,7 @@ from typing import Optional
 from zentracer import bootstrap
 from zentracer.control.pydevd import channel
 from zentracer.control.pydevd.exceptions import stopped_exception
+from zentracer.control.stop import own_work, trace_switch
 from zentracer.observe.stats import error_text
 from zentracer.wire.error_answer import ErrorAnswer
 from zentracer.wire.messages import BreakpointHit
@@ -23,10 +24,17 @@ EXPLAINERS = {"torch": "zentracer.frameworks.pytorch.errors"}
 
 def answer(number: int) -> None:
     """Send the answer to one question about the exception at which this thread stands."""
+    trace, switch = sys.gettrace(), trace_switch()
+    if trace is not None:
+        switch(None)  # up to Python 3.11 it would take most of the time
     try:
-        reply = ErrorAnswer(id=number, hit=_explained())
+        with own_work():
+            reply = ErrorAnswer(id=number, hit=_explained())
     except Exception as error:  # ours to report, never the program's to die from
         reply = ErrorAnswer(id=number, problem=error_text(error))
+    finally:
+        if trace is not None:
+            switch(trace)
     channel.send_event("error_answer", reply)
 
 

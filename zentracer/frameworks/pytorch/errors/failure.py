@@ -9,7 +9,6 @@ import builtins
 import dis
 import os
 import re
-import sys
 import types
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -303,8 +302,3 @@ def plain_locals(spot: Spot) -> dict[str, Any]:
     count = code.co_argcount + code.co_kwonlyargcount
     held = spot.frame.f_locals
     return {name: held[name] for name in code.co_varnames[:count] if name in held}
-
-
-def is_loaded() -> bool:
-    """Tell whether torch has been imported to its end."""
-    return hasattr(sys.modules.get("torch"), "Tensor")

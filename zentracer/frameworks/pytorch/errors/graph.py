@@ -10,7 +10,6 @@ from typing import Any, Iterator
 
 from torch import Tensor
 
-from zentracer.control.source import place_of
 from zentracer.frameworks.pytorch.errors.failure import Failure, plain_locals
 from zentracer.frameworks.pytorch.errors.lookup import is_tensor, tensors_in
 from zentracer.frameworks.pytorch.trail import Site
@@ -55,13 +54,3 @@ def nodes_of(roots: list[Tensor]) -> Iterator[Any]:
 def site_of(failure: Failure, node: Any) -> Site | None:
     """Return where ``node`` was made, if the armed watch has noted it."""
     return failure.watch.site_of_node(node) if failure.watch is not None else None
-
-
-def is_in_backward(failure: Failure) -> bool:
-    """Tell whether autograd was at work."""
-    return any(
-        spot.is_torch and spot.code.co_name in ("backward", "_engine_run_backward", "grad")
-        for spot in failure.inner
-    ) or "backward" in str(
-        getattr(place_of(failure.user.code, failure.user.lasti).location, "text", "")
-    )

@@ -38,15 +38,6 @@ def is_module(x: Any) -> TypeGuard[nn.Module]:
     return issubclass(type(x), nn.Module)
 
 
-def names_of(frame: types.FrameType) -> dict[str, Any]:
-    """Return the local variables of ``frame``; the debugger's own entries are left out."""
-    return {
-        name: value
-        for name, value in list(frame.f_locals.items())
-        if type(name) is str and not name.startswith("__")
-    }
-
-
 def value_of(node: ast.AST, frame: types.FrameType) -> Any:
     """Return the value of an expression in ``frame``.
 
@@ -119,11 +110,6 @@ def tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
     elif depth and type(value) is dict:
         for item in list(value.values())[:_MOST]:
             yield from tensors_in(item, depth - 1)
-
-
-def call_function(node: ast.AST, frame: types.FrameType) -> Any:
-    """Return what a call expression calls, if that can be looked up."""
-    return found(node.func, frame) if isinstance(node, ast.Call) else None
 
 
 def code_of(member: Any) -> Optional[types.CodeType]:

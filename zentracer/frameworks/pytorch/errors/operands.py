@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from zentracer.control.source import call_name, operands, place_of
 from zentracer.frameworks.pytorch.errors.failure import Failure, Spot, plain_locals
+from zentracer.frameworks.pytorch.errors.library import failing_call
 from zentracer.frameworks.pytorch.errors.lookup import (
     Unknown,
     found,
@@ -205,13 +206,15 @@ def _watched(spot: Spot, failure: Failure) -> Iterator[tuple[str, Tensor]]:
 
 def _written(spot: Spot) -> Iterator[tuple[str, Tensor]]:
     """Yield the operands of the call that ``spot`` stands at, as far as they can be looked up."""
-    place = place_of(spot.code, spot.lasti)
-    if place.module is None or place.node is None:
-        return
-    roles = _roles_of(call_name(place.node)) if spot.is_users else ()
-    if isinstance(place.node, ast.Subscript):
+    if spot.is_users:
+        node: Optional[ast.AST] = place_of(spot.code, spot.lasti).node
+        roles = _roles_of(call_name(node)) if node is not None else ()
+    else:
+        node = failing_call(spot.code, spot.lasti, spot.line)
+        roles = ()
+    if isinstance(node, ast.Subscript):
         roles = _ROLES["getitem"]
-    for index, expression in enumerate(expressions(place.node)):
+    for index, expression in enumerate(expressions(node)):
         role = roles[index] if index < len(roles) else _last_name(expression)
         try:
             value = value_of(expression, spot.frame)
