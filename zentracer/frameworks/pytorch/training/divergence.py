@@ -23,6 +23,11 @@ _FAST = 10.0
 _FAST_PRODUCT = 50.0
 """Two in a row are enough if the second is 10 and both together 50 times the weights."""
 _AT_ONCE = 1e4
+_FIRST = 50
+"""Updates of an optimiser that are all measured; later one in four is, unless it was large."""
+_ROUND = 4
+_WATCHFUL = 0.1
+"""Update norm over weight norm from which on the following ones are measured too."""
 _TINY = 1e-4
 """Root mean square of weights that begin all but at zero: their first updates are large."""
 
@@ -31,6 +36,10 @@ _TINY = 1e-4
 class Streak:
     """Large updates of one optimiser in a row."""
 
+    updates: int = 0
+    """That this optimiser has begun."""
+    last: float = 0.0
+    """Update norm over weight norm when it was measured last."""
     ratios: list[float] = field(default_factory=list)
     start: float = 0.0
     """Norm of all weights before the first."""
@@ -61,12 +70,20 @@ class Divergence:
         """Know nothing any more."""
         self._streaks.clear()
 
+    def measures(self, optimizer: Any) -> bool:
+        """Tell whether the update that is about to be made should be measured."""
+        streak = self._streaks.setdefault(optimizer, Streak())
+        streak.updates += 1
+        is_first, is_turn = streak.updates <= _FIRST, streak.updates % _ROUND == 0
+        return is_first or is_turn or streak.last > _WATCHFUL
+
     def diverges(self, optimizer: Any, changes: Sequence[Change]) -> Streak | None:
         """Take an update in; return those in a row, if they are too large to be healthy."""
         whole = whole_of(changes)
         streak = self._streaks.setdefault(optimizer, Streak())
+        streak.last = whole.ratio
         if not math.isfinite(whole.ratio) or whole.ratio <= LARGE:
-            self._streaks[optimizer] = Streak()
+            streak.ratios.clear()
             return None
         if not streak.ratios:
             streak.start = whole.before

@@ -47,6 +47,8 @@ class Exploding(Detector):
         self._samples = self._norms.listen()
         self._looks: dict[tuple[int, ...], int] = {}
         self._divergence = Divergence()
+        self._measures = False
+        """Whether the update that is being made is measured."""
         self._changes: deque[tuple[weakref.ref[Any], list[Change]]] = deque(maxlen=8)
 
     def close(self) -> None:
@@ -141,12 +143,13 @@ class Exploding(Detector):
     def update_starts(self, update: Update) -> None:
         """Note where the parameters are."""
         self._norms.updated(update)
-        if self._measures_updates:
+        self._measures = bool(self.adaptive) and self._divergence.measures(update.optimizer)
+        if self._measures or self._asks_for_ratios:
             self.training.ratios.starts(update)
 
     def update_ended(self, update: Update) -> None:
         """Judge how far the parameters went."""
-        if self._measures_updates:
+        if self._measures or self._asks_for_ratios:
             reference = weakref.ref(update.optimizer)
             self.training.ratios.ended(
                 update, lambda changes: self._changes.append((reference, changes))
@@ -158,11 +161,8 @@ class Exploding(Detector):
                 self._judge_update(optimizer, changes, update)
 
     @property
-    def _measures_updates(self) -> bool:
-        return any(
-            armed.condition is None or "ratio" in armed.condition.names or armed in self.adaptive
-            for armed in self.armed
-        )
+    def _asks_for_ratios(self) -> bool:
+        return any(armed.condition and "ratio" in armed.condition.names for armed in self.armed)
 
     def _judge_update(self, optimizer: Any, changes: list[Change], update: Update) -> None:
         frame = update.frame

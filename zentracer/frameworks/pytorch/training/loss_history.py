@@ -2,10 +2,11 @@
 
 RUNS IN the training process. Pure: values come in one by one, verdicts go out.
 
-A loss is compared with the median of its last values, in units of their spread (the median absolute
-deviation, which outliers do not move; Hampel 1974), on a logarithmic scale where all are positive.
-Noisy and negative losses (policy gradients, log-likelihoods of densities) have a wide spread and so
-a wide range; those that compete (GANs) have to leave it further.
+A loss is compared with the median of its last values, in units of how far it moves from one value
+to the next (the median of that: outliers do not change it, as in Hampel's identifier, and a falling
+loss does not widen it), on a logarithmic scale where all are positive. Noisy and negative losses
+(policy gradients, log-likelihoods of densities) have a wide spread and so a wide range; those that
+compete (GANs) have to leave it further.
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ WINDOW = 64
 """Values that make up the recent range."""
 EARLY = 20
 """Values at the beginning that show what an untrained model gives; a history needs as many."""
+RECENT = 16
+"""Values whose median is what a loss is compared with."""
 SPREADS = 8.0
-"""Spreads (1.48 MAD, a normal distribution's deviation) that a value lies above the median."""
+"""Spreads (standard deviations, were it normal noise) that a value lies above that median."""
 _FACTOR = 3.0
 """Times the median."""
 _ABOVE_ALL = 2.0
 """Times the largest of the recent values."""
 _ABOVE_EARLY = 1.5
-"""Times the first values' median: worse than untrained."""
-_BELOW_EARLY_FACTOR = 20.0
+"""Times the largest of the first values: worse than untrained."""
+_BELOW_EARLY_FACTOR = 10.0
 _BELOW_EARLY = 0.2
-"""A loss below the untrained model's spikes at 20 times its median and 0.2 times the first values;
+"""A loss below the untrained model's spikes at 10 times its median and 0.2 times the first values;
 harder data or a restarted schedule raise it by less."""
+_ABOVE_PAST = 1.5
+"""Times the largest of the outliers of the last 1000 values: a run may have its harder batches."""
+_PAST = 1000
 _RIVALS = 3.0
 """All factors are so much larger where several optimisers compete for the loss."""
 _SIGNED_SPREADS = 20.0
@@ -68,6 +74,9 @@ class LossHistory:
 
     def __init__(self) -> None:
         self._window: deque[float] = deque(maxlen=WINDOW)
+        self._outliers: deque[tuple[int, float]] = deque(maxlen=64)
+        """Number and value of those far above their neighbours."""
+        self._count = 0
         self._early: list[float] = []
         self._blocks: deque[float] = deque(maxlen=_BLOCKS)
         self._block: list[float] = []
@@ -90,6 +99,7 @@ class LossHistory:
         return verdict
 
     def _add(self, value: float) -> None:
+        self._count += 1
         self._window.append(value)
         if len(self._early) < EARLY:
             self._early.append(value)
@@ -104,25 +114,31 @@ class LossHistory:
     def _spike(self, value: float, slack: float) -> Verdict | None:
         if len(self._window) < EARLY:
             return None
-        median = statistics.median(self._window)
+        median = statistics.median(list(self._window)[-RECENT:])
         if value <= median:
             return None
         is_positive = min(self._window) > 0 and min(self._early) > 0
         far = self._is_far if is_positive else self._is_far_signed
         if not far(value, median, slack):
             return None
-        return Verdict("spike", value, median, len(self._window))
+        return Verdict("spike", value, median, min(len(self._window), RECENT))
 
     def _is_far(self, value: float, median: float, slack: float) -> bool:
-        early = statistics.median(self._early)
-        if value < slack * max(_FACTOR * median, _ABOVE_ALL * max(self._window)):
+        if value < slack * _FACTOR * median:
             return False
+        past = [old for number, old in self._outliers if self._count - number < _PAST]
+        self._outliers.append((self._count, value))
+        if value < _ABOVE_PAST * max(past, default=0.0):
+            return False
+        if value < slack * _ABOVE_ALL * max(self._window):
+            return False
+        early = max(self._early)
         untrained = value > slack * _ABOVE_EARLY * early
         drop = value > slack * max(_BELOW_EARLY_FACTOR * median, _BELOW_EARLY * early)
         if not untrained and not drop:
             return False
-        logs = [math.log(past) for past in self._window]
-        spread = max(_deviation(logs), _FLOOR)
+        logs = [math.log(old) for old in self._window]
+        spread = max(_noise(logs), _FLOOR)
         return math.log(value) - math.log(median) > SPREADS * spread
 
     def _is_far_signed(self, value: float, median: float, slack: float) -> bool:
@@ -155,6 +171,12 @@ class LossHistory:
 def _deviation(values: deque[float] | list[float]) -> float:
     median = statistics.median(values)
     return 1.4826 * statistics.median(abs(value - median) for value in values)
+
+
+def _noise(values: list[float]) -> float:
+    """Return the deviation of ``values`` around their trend, from the steps between them."""
+    steps = [abs(after - before) for before, after in zip(values, values[1:])]
+    return 1.4826 * statistics.median(steps) / math.sqrt(2)
 
 
 def _range(values: deque[float] | list[float]) -> float:

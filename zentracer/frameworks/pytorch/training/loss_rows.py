@@ -22,6 +22,9 @@ _OUTLIER = 10.0
 _SHARE = 0.5
 """Of the whole loss that the largest rows make up, if it is them."""
 
+_ORDINARY = 3.0
+"""Times the loss before that half of all rows may have."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -35,10 +38,16 @@ class Rows:
     """Of the whole that the largest ones make up."""
     count: int
 
-    @property
-    def has_outliers(self) -> bool:
-        """Whether few rows stand out from all others."""
-        return self.losses[0] > _OUTLIER * self.median and self.share > _SHARE
+    def stand_out(self, ordinary: float) -> bool:
+        """Tell whether it is these rows, and all others are as the loss was before.
+
+        Args:
+            ordinary: the loss before.
+        """
+        others_are_ordinary = self.median < _ORDINARY * ordinary
+        return (
+            others_are_ordinary and self.losses[0] > _OUTLIER * self.median and self.share > _SHARE
+        )
 
 
 def rows_of(root: Any) -> Rows | None:

@@ -178,7 +178,7 @@ def _causes(
     seen: Seen, verdict: Verdict, rows: Rows | None, optimizers: Iterable[Any]
 ) -> list[Suggestion]:
     found: list[Suggestion | None] = []
-    outliers = rows is not None and rows.has_outliers and verdict.kind == "spike"
+    outliers = rows is not None and verdict.kind == "spike" and rows.stand_out(verdict.reference)
     if rows is not None and outliers:
         which = ", ".join(map(str, rows.indices))
         found.append(
