@@ -52,6 +52,45 @@ EXPECTED = {
             "no normalisation",
         ),
     ),
+    "pytorch_params_head_missing_in_groups": Expected(
+        "stalled",
+        (
+            "head.weight and head.bias do not learn",
+            "gradients in 3 steps, but no optimizer owns them",
+            "adamw was given 2 parameters",
+            "give head.weight and head.bias to adamw",
+        ),
+    ),
+    "pytorch_params_in_python_list": Expected(
+        "stalled",
+        (
+            "hidden[0].weight",
+            "mlp.hidden is a plain list",
+            "self.hidden = nn.modulelist([nn.linear(8, 8) for _ in range(3)])",
+        ),
+    ),
+    "pytorch_params_left_frozen": Expected(
+        "stalled",
+        ("body.weight and body.bias do not learn", "frozen 2 times", "never switched on again"),
+    ),
+    "pytorch_params_replaced_after_optimizer": Expected(
+        "stalled",
+        (
+            "1.bias do not learn",
+            "put in place after sgd was built",
+            "sgd still owns 2 parameters that are no longer in the model",
+        ),
+    ),
+}
+ADVICE = {
+    "pytorch_grad_none_non_leaf": Expected(
+        "non_leaf_grad",
+        ("w is no leaf: MulBackward0 made it", "(torch.randn(5, 1) * 0.1).requires_grad_()"),
+    ),
+    "pytorch_grad_cut_by_argmax": Expected(
+        "graph_cut",
+        ("the loss term consist has no path to head_a.weight", "argmax", "is coarse", "softmax"),
+    ),
 }
 ARMED = sorted({f"zentracer.{expected.filter}" for expected in EXPECTED.values()})
 
@@ -86,3 +125,31 @@ def test_healthy_twin_runs_through(client: Client, name: str, tmp_path: Path) ->
     assert client.until_exit_or_stop() == 0
     assert "symptom: absent" in client.output("stdout")
     assert not [o for o in client.events("output") if "ZenTracer" in o["output"]]
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_case_is_listed_at_the_line_to_blame(client: Client, name: str) -> None:
+    case, expected = Case(FOLDER / f"{name}.py"), ADVICE[name]
+    client.initialize()
+    client.launch(program=str(case.path), exceptions=["zentracer.stalled"])
+    assert client.until_exit_or_stop() == 0
+    found = [
+        finding
+        for body in client.events("zentracer/findings")[-1:]
+        for finding in body["findings"]
+        if finding["rule"] == expected.filter
+    ]
+    assert len(found) == 1
+    assert found[0]["source"]["line"] in case.lines("culprit")
+    for evidence in expected.evidence:
+        assert evidence in str(found[0])
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_nothing_is_listed_of_a_healthy_twin(client: Client, name: str, tmp_path: Path) -> None:
+    client.initialize()
+    twin = Case(FOLDER / f"{name}.py").twin(tmp_path)
+    client.launch(program=str(twin), exceptions=["zentracer.stalled"])
+    assert client.until_exit_or_stop() == 0
+    found = [f for body in client.events("zentracer/findings") for f in body["findings"]]
+    assert not [f for f in found if f["rule"] in {e.filter for e in ADVICE.values()}]

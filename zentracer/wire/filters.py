@@ -111,7 +111,7 @@ ERROR = Filter(
 )
 """No tick box of its own: debugpy's uncaught and raised exceptions are where it appears."""
 
-FILTERS: tuple[Filter, ...] = (NONFINITE, EXPLODING, VANISHING, LOSS_SPIKE)
+FILTERS: tuple[Filter, ...] = (NONFINITE, EXPLODING, VANISHING, STALLED, LOSS_SPIKE)
 """Each filter is offered once it works."""
 
 ALL: tuple[Filter, ...] = (

@@ -519,6 +519,12 @@ export const FILTERS: readonly TensorException[] = [
   },
   {
     "default": false,
+    "description": "Stops when a trainable parameter gets no gradient or updates too small to matter, or is missing from the optimiser. Own threshold: ratio < 1e-7",
+    "id": "zentracer.stalled",
+    "label": "Parameter not learning"
+  },
+  {
+    "default": false,
     "description": "Stops when the loss leaves the range of its own last steps. Own threshold: x > 10",
     "id": "zentracer.loss_spike",
     "label": "Loss spike"
