@@ -10,9 +10,13 @@ from zentracer.frameworks.pytorch.training.advice.clipping import Clipping
 from zentracer.frameworks.pytorch.training.advice.double_softmax import DoubleSoftmax
 from zentracer.frameworks.pytorch.training.advice.dropout import FunctionalDropout
 from zentracer.frameworks.pytorch.training.advice.evaluation import Modes
+from zentracer.frameworks.pytorch.training.advice.initial import Initialisation
+from zentracer.frameworks.pytorch.training.advice.inputs import Inputs
 from zentracer.frameworks.pytorch.training.advice.loading import Loading
+from zentracer.frameworks.pytorch.training.advice.progress import Progress
 from zentracer.frameworks.pytorch.training.advice.schedule import Schedules
 from zentracer.frameworks.pytorch.training.advice.softmax_axis import SoftmaxAxis
+from zentracer.frameworks.pytorch.training.advice.targets import Targets
 from zentracer.frameworks.pytorch.training.advice.time_axis import TimeAxis
 from zentracer.frameworks.pytorch.training.advice.zero_grad import MissingReset
 from zentracer.frameworks.pytorch.training.graph_cut import GraphCut
@@ -20,7 +24,7 @@ from zentracer.frameworks.pytorch.training.non_leaf import NonLeafGrad
 
 ADVISERS: tuple[type[Adviser], ...] = (
     Modes, FunctionalDropout, DoubleSoftmax, SoftmaxAxis, TimeAxis, Loading, MissingReset,
-    Clipping, Schedules,
+    Clipping, Schedules, Inputs, Targets, Initialisation, Progress,
     GraphCut, NonLeafGrad,
 )  # fmt: skip
 """In the order in which they are told of what happens."""
