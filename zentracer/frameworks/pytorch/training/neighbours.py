@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 import weakref
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
 from torch import Tensor, nn
 
@@ -111,8 +111,9 @@ class Neighbours:
             return  # a container gives what its last module gave
         call = _Call(weakref.ref(module), type(module).__name__, tuple(result.shape))
         if self._records:
-            for given in tensors_in((args, kwargs), 3):
-                call.sources += self._makers(given.grad_fn, node)
+            call.sources += self._makers(edge for edge, _ in node.next_functions)
+            if not call.sources:  # too far through the module's own operations
+                call.sources += self._makers(x.grad_fn for x in tensors_in((args, kwargs), 3))
         if id(module) in self._measured:
             call.tensor = stats(result, limit=_SAMPLE)
         self._now[key] = call
@@ -128,19 +129,15 @@ class Neighbours:
                 node = node_of(root)
                 if node is not None and key_of(node) not in self._now:
                     call = _Call(None, "backward", tuple(getattr(root, "shape", ())))
-                    call.sources += self._makers(node, None)
+                    call.sources += self._makers([node])
                     self._now[key_of(node)] = call
             self._last, self._of_last = self._now, self._of_now
         self._passes += 1
         self._now, self._of_now = {}, {}
 
-    def _makers(self, node: Any, result: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
-        """Yield the calls on record that ``node`` leads back to, with the operations on the way."""
-        if node is None:
-            return
-        stack: list[tuple[Any, tuple[str, ...]]] = [(node, ())]
-        if node is result:  # the module worked in place, on what it was given
-            stack = [(edge, ()) for edge, _ in node.next_functions if edge is not None]
+    def _makers(self, nodes: Iterable[Any]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+        """Yield the calls on record that ``nodes`` lead back to, with the operations on the way."""
+        stack: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in nodes if node]
         for _ in range(_MAX_PATH):
             if not stack:
                 return
