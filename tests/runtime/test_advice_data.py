@@ -123,6 +123,33 @@ def zeros_now_and_then() -> list[float]:
 
 
 @PROGRAMS.silent
+def boundary_of_an_equation() -> list[float]:
+    model, out = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1)), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(8):
+        optimizer.zero_grad()
+        t = torch.rand(16, 1, requires_grad=True)
+        [slope] = torch.autograd.grad(model(t).sum(), [t], create_graph=True)
+        loss = slope.square().mean() + (model(torch.zeros(32, 1)) - 1).square().mean()
+        loss.backward()
+        optimizer.step()
+        out.append(loss.item())
+    return out
+
+
+@PROGRAMS.silent
+def gradients_of_each_sample() -> list[float]:
+    model, y = nn.Linear(6, 4), labels(8)
+    weights = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
+        return F.cross_entropy(torch.func.functional_call(model, weights, (x[None],)), y[None])
+
+    each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
+    return [each(weights, torch.randn(8, 6), y)["bias"].sum().item() for _ in range(8)]
+
+
+@PROGRAMS.silent
 def hidden_states_are_large() -> list[float]:
     model = nn.Sequential(nn.Linear(6, 8), nn.Linear(8, 4))
     with torch.no_grad():

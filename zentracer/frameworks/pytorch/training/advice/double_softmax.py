@@ -14,6 +14,7 @@ from torch import Tensor
 
 from zentracer.control import edits
 from zentracer.control.source import Place, call_name, operands, place_of
+from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
 from zentracer.frameworks.pytorch.training.detector import Handler
@@ -88,6 +89,8 @@ class DoubleSoftmax(Adviser):
         x = args[0] if args else kwargs["input"]
         user, node = user_frame(frame), _maker(x)
         if user is None or node is None or node.name() != kind.made_by or is_tracing():
+            return
+        if readable_tensor(x) is not x:
             return
         key = (user.f_code, user.f_lasti)
         self._seen[key] = self._seen.get(key, 0) + 1

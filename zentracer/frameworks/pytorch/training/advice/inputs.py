@@ -32,6 +32,8 @@ _LARGE = 30.0
 1998, Efficient BackProp, 4.3); images in 0 to 255 have over 100, counts and one-hots below 10."""
 _SAMPLE = 65_536
 """Elements of a batch that are read."""
+_LEAST = 16
+"""Elements of a batch; less may be a single point, such as a boundary."""
 _BYTE = 255.0
 
 
@@ -79,14 +81,15 @@ class Inputs(Adviser):
         known = self._models.get(run.root) if run is not None else None
         if run is None or known is None or not self.training.with_gradients or not args:
             return
-        if known.looks == _LOOKS:
-            known.looks += 1
+        x = readable_tensor(args[0])
+        is_data = x is not None and not args[0].requires_grad  # else: points to differentiate at
+        if known.looks == _LOOKS or not is_data:
+            known.looks = _LOOKS + 1
             if self.training.modules is not None:
                 self.training.modules.look_no_more(layer, self)
             self._judge(layer, known, run)
             return
-        x = readable_tensor(args[0])
-        if x is None or args[0].requires_grad or not x.numel() or not run.root.training:
+        if x is None or x.numel() < _LEAST or not run.root.training:
             return
         known.looks += 1
         sample = x.reshape(-1)[:_SAMPLE].float()

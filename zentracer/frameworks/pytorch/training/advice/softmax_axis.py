@@ -17,6 +17,7 @@ from torch import Tensor
 
 from zentracer.control import edits
 from zentracer.control.source import Place, function_node, place_of
+from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
 from zentracer.frameworks.pytorch.training.advice.axes import reads_of, reduction
@@ -57,6 +58,8 @@ class SoftmaxAxis(Adviser):
     ) -> None:  # fmt: skip
         user = user_frame(frame)
         if user is None or site(user) in self._judged or enclosing(frame) is None:
+            return
+        if readable_tensor(out) is not out:  # under vmap axis 0 is no batch
             return
         self._judged.add(site(user))
         place = place_of(user.f_code, user.f_lasti, "softmax")

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
 from zentracer.frameworks.pytorch.training.advice.running import site
@@ -31,6 +32,9 @@ _ENOUGH = 50
 _MOST_LOSSES = 8
 _SEQUENCES = ("View", "UnsafeView", "Reshape", "Transpose", "Permute", "Index", "Select")
 """What a loss over positions of a sequence or an image is given: there imbalance is normal."""
+
+
+_is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor  # type: ignore[attr-defined]
 
 
 @dataclass
@@ -79,9 +83,9 @@ class Targets(Adviser):
         frame: types.FrameType,
     ) -> None:  # fmt: skip
         user = user_frame(frame)
-        if user is None:
-            return
         x, y = args[0], args[1]
+        if user is None or readable_tensor(x) is not x or _is_wrapped(y):
+            return
         key, classes = site(user), x.shape[1]
         if key not in self._losses and len(self._losses) < _MOST_LOSSES:
             self._losses[key] = _Counts(torch.zeros(classes, device=y.device))
