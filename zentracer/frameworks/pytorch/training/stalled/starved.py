@@ -30,6 +30,7 @@ from zentracer.frameworks.pytorch.training.stalled.cutting import (
 )
 from zentracer.frameworks.pytorch.training.stalled.samples import (
     Watched,
+    small_sample,
     watched,
     when_unchanged,
 )
@@ -204,6 +205,9 @@ class Starved:
         ]  # fmt: skip
         groups: dict[Any, list[Tensor]] = {}
         for p in with_grad:
+            if not self._training.watch.defers(p) and _shows_gradient(p):
+                self._zero.pop(id(p), None)
+                continue
             groups.setdefault((p.device, p.dtype), []).append(p)
         for found in groups.values():
             largest = torch._foreach_norm([p.grad for p in found], torch.inf)  # pyright: ignore
@@ -278,6 +282,12 @@ class Starved:
     def _is_a_zero(self, entry: Silent) -> bool:
         """Tell whether gradients of zero come from elsewhere than from this cut."""
         return entry.zero and entry.cut is not None and not has_zero_gradient(entry.cut.op)
+
+
+def _shows_gradient(parameter: Tensor) -> bool:
+    """Tell whether a few elements of the gradient already show that it is not zero all over."""
+    part = small_sample(parameter.grad) if parameter.grad is not None else None
+    return part is not None and bool(part.any())
 
 
 def _needs_grad(out: Any) -> bool:
