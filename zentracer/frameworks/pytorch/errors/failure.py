@@ -9,6 +9,7 @@ import builtins
 import dis
 import os
 import re
+import sys
 import types
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from torch import nn
 from zentracer.control.pydevd.hidden import own_folders
 from zentracer.control.pydevd.usercode import is_user_code
 from zentracer.control.source import Place, place_of
+from zentracer.frameworks.pytorch.errors.columnless import expression_at
 from zentracer.frameworks.pytorch.errors.lookup import is_module
 from zentracer.frameworks.pytorch.mode import Watcher, installed
 from zentracer.frameworks.pytorch.modules import is_library
@@ -98,7 +100,12 @@ class Failure:
     @cached_property
     def source(self) -> Place:
         """The user's line where the program stands."""
-        return place_of(self.user.code, self.user.lasti, self._written_as)
+        spot = self.user
+        place = place_of(spot.code, spot.lasti, self._written_as)
+        if place.module is None or sys.version_info >= (3, 11):
+            return place
+        node = expression_at(place.module, spot.code, spot.lasti, spot.line)
+        return Place(place.location, place.module, node or place.node)
 
     @property
     def place(self) -> Place:

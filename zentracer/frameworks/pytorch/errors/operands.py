@@ -11,7 +11,7 @@ from typing import Any, Iterator, Optional
 
 from torch import Tensor, nn
 
-from zentracer.control.source import call_name, operands, place_of
+from zentracer.control.source import call_name, operands
 from zentracer.frameworks.pytorch.errors.failure import Failure, Spot, plain_locals
 from zentracer.frameworks.pytorch.errors.library import failing_call
 from zentracer.frameworks.pytorch.errors.lookup import (
@@ -180,7 +180,7 @@ def _given(failure: Failure) -> list[tuple[str, Tensor]]:
         elif spot.is_module_call:
             roles = [("input", x) for x in tensors_in(spot.frame.f_locals.get("args"))]
         else:
-            roles = list(_written(spot))
+            roles = list(_written(failure, spot))
             if not roles and spot is not failure.user:
                 roles = [
                     (name, x)
@@ -204,10 +204,10 @@ def _watched(spot: Spot, failure: Failure) -> Iterator[tuple[str, Tensor]]:
         yield from ((name, x) for x in tensors_in(value))
 
 
-def _written(spot: Spot) -> Iterator[tuple[str, Tensor]]:
+def _written(failure: Failure, spot: Spot) -> Iterator[tuple[str, Tensor]]:
     """Yield the operands of the call that ``spot`` stands at, as far as they can be looked up."""
-    if spot.is_users:
-        node: Optional[ast.AST] = place_of(spot.code, spot.lasti).node
+    if spot is failure.user:
+        node: Optional[ast.AST] = failure.source.node
         roles = _roles_of(call_name(node)) if node is not None else ()
     else:
         node = failing_call(spot.code, spot.lasti, spot.line)
