@@ -296,7 +296,8 @@ class Training:
         """Return the leaves of a graph, as found the last time the same line was reached."""
         count, known = self._leaves.get(event.site, (0, ()))
         leaves = tuple(ref() for ref in known)
-        if count > 1 and count % _LEAVES_ANEW and None not in leaves:
+        # (``None not in leaves`` would compare each tensor with None, which is slow.)
+        if count > 1 and count % _LEAVES_ANEW and all(leaf is not None for leaf in leaves):
             self._leaves[event.site] = (count + 1, known)
             return leaves
         with unseen():

@@ -39,6 +39,7 @@ _OVERFLOW = 1e10
 _BLIND = 3
 """Passes in a row without any gradient after which nothing can be known."""
 _foreach_norm: Any = torch._foreach_norm  # type: ignore[attr-defined]
+_is_wrapped: Any = torch._C._functorch.is_functorch_wrapped_tensor  # type: ignore[attr-defined]
 _HALVES = frozenset({torch.float16, torch.bfloat16})
 
 
@@ -291,6 +292,9 @@ def readable_gradient(gradient: Any) -> Tensor | None:
     """
     if type(gradient) is not Tensor or gradient.is_meta:
         return None
+    if gradient.dtype is torch.float32 and gradient.layout is torch.strided:  # nearly all are
+        plain = gradient if not _is_wrapped(gradient) and gradient.numel() else None
+        return plain.detach() if plain is not None and plain.requires_grad else plain
     if gradient.layout is torch.sparse_coo:
         gradient = gradient._values()
     if gradient.is_complex():
