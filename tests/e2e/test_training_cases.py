@@ -81,6 +81,25 @@ EXPECTED = {
             "sgd still owns 2 parameters that are no longer in the model",
         ),
     ),
+    "pytorch_broadcast_mse_target": Expected(
+        "shape",
+        (
+            "silent broadcast in mse_loss",
+            "(64, 1) with (64,) broadcast to (64, 64)",
+            "net(x)  float32[64, 1]",
+            "loss = f.mse_loss(net(x).squeeze(1), y)",
+        ),
+    ),
+    "pytorch_dead_relu_layer": Expected(
+        "dead",
+        (
+            "dead layer in act",
+            "all 32 units are zero",
+            "gradient of fc1.weight: exactly 0",
+            "mean 127, std 75",
+            "lower the learning rate from 0.3 to 0.03",
+        ),
+    ),
 }
 ADVICE = {
     "pytorch_grad_none_non_leaf": Expected(

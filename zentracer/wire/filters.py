@@ -111,7 +111,9 @@ ERROR = Filter(
 )
 """No tick box of its own: debugpy's uncaught and raised exceptions are where it appears."""
 
-FILTERS: tuple[Filter, ...] = (NONFINITE, EXPLODING, VANISHING, STALLED, LOSS_SPIKE)
+FILTERS: tuple[Filter, ...] = (
+    NONFINITE, EXPLODING, VANISHING, DEAD, SATURATED, STALLED, LOSS_SPIKE, SHAPE, PRECISION,
+)  # fmt: skip
 """Each filter is offered once it works."""
 
 ALL: tuple[Filter, ...] = (

@@ -519,6 +519,18 @@ export const FILTERS: readonly TensorException[] = [
   },
   {
     "default": false,
+    "description": "Stops when units of an activation give zero for every sample of several steps. Own threshold: zeros > 0.9 * size",
+    "id": "zentracer.dead",
+    "label": "Dead units"
+  },
+  {
+    "default": false,
+    "description": "Stops when the outputs of a sigmoid, tanh or softmax are pinned to their limits. Own threshold: absmax > 0.999",
+    "id": "zentracer.saturated",
+    "label": "Saturated activation"
+  },
+  {
+    "default": false,
     "description": "Stops when a trainable parameter gets no gradient or updates too small to matter, or is missing from the optimiser. Own threshold: ratio < 1e-7",
     "id": "zentracer.stalled",
     "label": "Parameter not learning"
@@ -528,5 +540,17 @@ export const FILTERS: readonly TensorException[] = [
     "description": "Stops when the loss leaves the range of its own last steps. Own threshold: x > 10",
     "id": "zentracer.loss_spike",
     "label": "Loss spike"
+  },
+  {
+    "default": false,
+    "description": "Stops where two operands broadcast so that a loss or a residual gets more elements than either has, and where a shape changes between steps.",
+    "id": "zentracer.shape",
+    "label": "Silent broadcast"
+  },
+  {
+    "default": false,
+    "description": "Stops when float16 or bfloat16 values reach the limit of their type, or underflow to zero in bulk. Own threshold: absmax > 30000",
+    "id": "zentracer.precision",
+    "label": "Low-precision overflow"
   }
 ];
