@@ -34,6 +34,7 @@ from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
+_EVENTS = ("backward_starts", "backward_ended", "update_starts", "update_ended")
 _QUIET_STEPS = 50
 """A finding is told again only after its cause was gone for so many steps."""
 _LEAVES_ANEW = 20
@@ -103,6 +104,7 @@ class Training:
             for function, handler in detector.ops().items():
                 ops.setdefault(function, []).append((detector, handler))
         self.ops = {function: tuple(handlers) for function, handlers in ops.items()}
+        self._listeners = {event: _overriding(event, detectors) for event in _EVENTS}
         if detectors and self.modules is None:
             self.modules = ModuleTap(self._lookers_for, self._look)
             self.modules.add()
@@ -331,10 +333,26 @@ class Training:
         self._took(start)
 
     def _tell(self, event: str, body: Any) -> None:
-        for detector in self.detectors:
-            method = getattr(detector, event)
-            if getattr(type(detector), event) is not getattr(Detector, event):
-                self._guarded(detector, "in a step", method, body)
+        listeners = self._listeners.get(event, ())
+        local = self.watch.local
+        if not listeners or getattr(local, "busy", False) or is_tracing() or is_debugger_busy():
+            return
+        failed: list[tuple[Detector, Exception]] = []
+        local.busy = True
+        try:
+            with unseen():  # once for all: entering it costs more than most of them do
+                for detector in listeners:
+                    try:
+                        getattr(detector, event)(body)
+                    except Exception as error:  # ours to report, never the training's to die from
+                        failed.append((detector, error))
+        except Exception as error:
+            failed.append((listeners[0], error))
+        finally:
+            local.busy = False
+        for detector, error in failed:
+            self._drop(detector, "in a step", error)
+        self._stop_now()
 
     def _guarded(
         self, detector: Detector, doing: str, method: Callable[..., None], *args: Any
@@ -350,6 +368,10 @@ class Training:
             self._drop(detector, doing, error)
         finally:
             local.busy = False
+        self._stop_now()
+
+    def _stop_now(self) -> None:
+        """Stop for what detectors have found."""
         stops = self._stops()
         while stops:
             self.watch.stop_for(*stops.pop(0))
@@ -357,6 +379,12 @@ class Training:
     def _stops(self) -> list[tuple[tuple[ArmedFilter, ...], Finding, types.FrameType]]:
         """Return what the calling thread is about to stop for."""
         return self.watch.local.__dict__.setdefault("stops", [])
+
+
+def _overriding(event: str, detectors: tuple[Detector, ...]) -> tuple[Detector, ...]:
+    """Return the detectors that want to be told of an event."""
+    base = getattr(Detector, event)
+    return tuple(d for d in detectors if getattr(type(d), event) is not base)
 
 
 def _scale_of(scaler: Any) -> float:
