@@ -22,7 +22,7 @@ _CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 
 def never_called(
     module: nn.Module,
-    root: nn.Module,
+    parents: dict[int, tuple[nn.Module, str]],
     tap: ModuleTap,
     is_silent: Callable[[nn.Module], bool],
 ) -> Optional[tuple[nn.Module, str]]:
@@ -32,7 +32,6 @@ def never_called(
     that are reached under a condition which changes in the course of a training; and parts of a
     model that is not called as a whole.
     """
-    parents = _parents(root)
     part = module
     while True:
         entry = parents.get(id(part))
@@ -55,7 +54,8 @@ def _has_own(module: nn.Module) -> bool:
     return any(p is not None and p.requires_grad for p in module._parameters.values())
 
 
-def _parents(root: nn.Module) -> dict[int, tuple[nn.Module, str]]:
+def parents_below(root: nn.Module) -> dict[int, tuple[nn.Module, str]]:
+    """Return the module around each module below ``root``, and the name it has there."""
     found: dict[int, tuple[nn.Module, str]] = {}
     for parent in root.modules():
         for name, child in parent._modules.items():

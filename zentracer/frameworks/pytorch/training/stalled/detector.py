@@ -24,7 +24,7 @@ from zentracer.frameworks.pytorch.training.events import Backward, Update
 from zentracer.frameworks.pytorch.training.graph_cut import tell_cut
 from zentracer.frameworks.pytorch.training.ratios import Change
 from zentracer.frameworks.pytorch.training.stalled import starved
-from zentracer.frameworks.pytorch.training.stalled.calls import never_called
+from zentracer.frameworks.pytorch.training.stalled.calls import never_called, parents_below
 from zentracer.frameworks.pytorch.training.stalled.cutting import cut_place, reset_before_step
 from zentracer.frameworks.pytorch.training.stalled.frozen import Refrozen, frozen_place
 from zentracer.frameworks.pytorch.training.stalled.records import Records
@@ -146,8 +146,9 @@ class Stalled(Detector):
             self.training.stop(self.adaptive, found, frame)
 
     def _tell_starved(self, update: Update, frame: types.FrameType) -> None:
+        parents: dict[int, Any] = {}
         for entry in self._starved.never():
-            self._tell_never_called(entry, frame)
+            self._tell_never_called(entry, frame, parents)
         unchanged, self._starved.unchanged = self._starved.unchanged, []
         by_cause: dict[Any, tuple[Silent, list[Tensor]]] = {}
         for entry, parameters in unchanged:
@@ -199,14 +200,18 @@ class Stalled(Detector):
         )  # fmt: skip
         self._report(found, frame)
 
-    def _tell_never_called(self, entry: Silent, frame: types.FrameType) -> None:
+    def _tell_never_called(
+        self, entry: Silent, frame: types.FrameType, parents: dict[int, Any]
+    ) -> None:
         module, tap = entry.module(), self.training.modules
         parameters = [p for ref in entry.parameters if (p := ref()) is not None]
         named = self.training.names.of(parameters[0], frame) if parameters else None
         root = named.root() if named is not None else None
         if module is None or root is None or tap is None:
             return
-        caller = never_called(module, root, tap, self._starved.is_silent)
+        if id(root) not in parents:
+            parents[id(root)] = parents_below(root)
+        caller = never_called(module, parents[id(root)], tap, self._starved.is_silent)
         if caller is None:
             return
         owner, name = caller
