@@ -35,7 +35,7 @@ EXPECTED = {
             "exploding gradient in rnn.weight_hh_l0",
             "norm 1.77e+20",
             "spectral norm of 2.2",
-            "orthogonal_",
+            "+ nn.init.orthogonal_(self.rnn.weight_hh_l0, gain=0.9)",
             "clip_grad_norm_",
         ),
     ),

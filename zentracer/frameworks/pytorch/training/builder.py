@@ -76,6 +76,26 @@ def lower_rate(optimizer: Any, frame: types.FrameType | None) -> TextEdit | None
     return edits.replace(place, node, f"{float(node.value) / 10:.6g}")
 
 
+def lower_gain(attribute: str, frame: types.FrameType | None) -> TextEdit | None:
+    """Return the edit of the one line that initialises ``attribute`` with a gain above 1.
+
+    The gain becomes 0.9, e.g. in ``nn.init.orthogonal_(self.rnn.weight_hh_l0, gain=2.2)``.
+    """
+    found = [
+        (path, module, keyword.value)
+        for path, module in _files(frame)
+        for call in ast.walk(module.tree)
+        if isinstance(call, ast.Call) and call.args
+        if module.text(call.args[0]).split(".")[-1] == attribute
+        for keyword in call.keywords
+        if keyword.arg == "gain" and _is_above_one(keyword.value)
+    ]
+    if len(found) != 1:
+        return None
+    path, module, node = found[0]
+    return edits.replace(Place(location(path, node.lineno), module, None), node, "0.9")
+
+
 def construction_place(optimizer: Any, frame: types.FrameType | None) -> Place | None:
     """Return where ``optimizer`` is built, if one line of the user's files can have done it."""
     built = _construction(optimizer, frame)
@@ -143,6 +163,11 @@ def _target(module: Module, call: ast.Call) -> str | None:
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
         return statement.targets[0].id
     return None
+
+
+def _is_above_one(node: ast.expr) -> bool:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, (int, float)) and value > 1
 
 
 def _rate_argument(call: ast.Call) -> ast.expr | None:

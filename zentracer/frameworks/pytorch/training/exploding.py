@@ -62,6 +62,8 @@ class Exploding(Detector):
 
     def backward_ended(self, run: Backward) -> None:
         """Judge the gradients that have arrived."""
+        if not self.adaptive and all("ratio" in names_of(armed) for armed in self.armed):
+            return
         self._norms.take(run)
         self._norms.say_if_blind(self, run)
         while self._samples:
@@ -71,7 +73,7 @@ class Exploding(Detector):
 
     def _judge(self, sample: Sample, run: Backward) -> None:
         candidates: list[Candidate] | None = None
-        custom = [a for a in self.custom if a.condition and "ratio" not in a.condition.names]
+        custom = [armed for armed in self.custom if "ratio" not in names_of(armed)]
         if custom:
             candidates = candidates_of(self.training, sample, run)
             self._ask(custom, candidates, sample, run)
@@ -162,13 +164,13 @@ class Exploding(Detector):
 
     @property
     def _asks_for_ratios(self) -> bool:
-        return any(armed.condition and "ratio" in armed.condition.names for armed in self.armed)
+        return any("ratio" in names_of(armed) for armed in self.armed)
 
     def _judge_update(self, optimizer: Any, changes: list[Change], update: Update) -> None:
         frame = update.frame
         assert frame is not None
         is_late = optimizer is not update.optimizer
-        custom = [a for a in self.custom if a.condition and "ratio" in a.condition.names]
+        custom = [armed for armed in self.custom if "ratio" in names_of(armed)]
         streak = self._divergence.diverges(optimizer, changes)
         if not custom and streak is None:
             return
@@ -197,3 +199,8 @@ class Exploding(Detector):
         One cause shows as a jump of the gradients and as updates that are too large.
         """
         return bool(self._wanted(candidate)) and self.training.is_fresh(self.filter.id)
+
+
+def names_of(armed: ArmedFilter) -> frozenset[str]:
+    """Return the names that a condition uses."""
+    return armed.condition.names if armed.condition is not None else frozenset()

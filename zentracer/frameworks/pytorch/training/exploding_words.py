@@ -5,6 +5,7 @@ RUNS IN the training process, when there is something to tell.
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from typing import TYPE_CHECKING, Any, Iterable
 
@@ -15,7 +16,7 @@ from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.suggest import sentence_case
 from zentracer.frameworks.pytorch.training import causes
-from zentracer.frameworks.pytorch.training.builder import optimizer_of, rate_of
+from zentracer.frameworks.pytorch.training.builder import lower_gain, optimizer_of, rate_of
 from zentracer.frameworks.pytorch.training.candidate import Candidate
 from zentracer.frameworks.pytorch.training.divergence import Streak
 from zentracer.frameworks.pytorch.training.events import Backward
@@ -130,7 +131,10 @@ def _causes(worst: Candidate, candidates: list[Candidate], graph: Graph | None) 
     root = worst.named.root() if worst.named is not None else None
     found: list[Suggestion | None] = []
     recurrence = causes.recurrence(worst.module, worst.parameter, graph)
-    found.append(recurrence[1] if recurrence is not None else None)
+    if recurrence is not None:
+        attribute = worst.named.attribute if worst.named is not None else ""
+        edit = lower_gain(attribute, frame)
+        found.append(dataclasses.replace(recurrence[1], edit=edit))
     weights = [(c.name, c.parameter) for c in candidates if c.parameter.dim() > 1]
     gains = causes.initialisation(weights) if recurrence is None else None
     found.append(gains[1] if gains is not None else None)

@@ -135,8 +135,8 @@ class GradientNorms:
         for armed in detector.armed:
             self._training.watch.host.notice(
                 f"'{detector.filter.label}' cannot look: no parameter has a gradient after the "
-                f"backward pass at {at}. Hooks that take them away at once (an optimiser inside "
-                "backward), or a compiled region, do that.",
+                f"backward pass at {at}, or none that can be read. Hooks that take them away at "
+                "once (an optimiser inside backward) and gradients spread over processes do that.",
                 armed.id,
             )
 
