@@ -211,7 +211,7 @@ def test_rearming_keeps_what_was_learnt() -> None:
     from zentracer.frameworks.pytorch import PyTorch
 
     host = Host()
-    framework = PyTorch(host)
+    framework = PyTorch(host)  # type: ignore[arg-type]
     framework.arm((ArmedFilter(1, "zentracer.stalled", None),), precise=False)
     net = Net()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)  # kept

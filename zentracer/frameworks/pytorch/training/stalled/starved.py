@@ -46,6 +46,8 @@ parts of a model on mostly does so between epochs, and is not told where it read
 _FIRST = 6
 _ROUND, _IN_ROUND = 16, 4
 """After the first steps, four out of sixteen are looked at."""
+_MAX_FOLLOWED = 100
+"""Modules whose calls are followed through the source, at some milliseconds each."""
 _ZERO_ROUND = 64
 _ZERO_AT = (2, 3, 4)
 """In which steps of 64 gradients are compared with zero."""
@@ -90,6 +92,7 @@ class Starved:
         self._reached: set[int] = set()
         self._sinks: Sinks = {}
         self._count = 0
+        self._followed = 0
         self._pending: set[int] = set()
         """Without a gradient when the optimiser began its step."""
         self.unchanged: list[tuple[Silent, list[Tensor]]] = []
@@ -143,6 +146,9 @@ class Starved:
         if not self._training.with_gradients or not _needs_grad(out):
             entry.without_grad += 1
         user = user_frame(frame)
+        if entry.calls == 1:
+            self._followed += 1
+            entry.is_followed = self._followed > _MAX_FOLLOWED
         if self._sinks and not entry.is_followed and user is not None:
             entry.is_followed = entry.calls >= STEPS
             entry.cut = entry.cut or cut_after(module, entry.attribute, user, self._sinks)
