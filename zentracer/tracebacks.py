@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from types import TracebackType
-from typing import Iterator, Optional, Type
+from types import CodeType, TracebackType
+from typing import Iterator, Optional, Set, Type
 
 from zentracer.control.pydevd.hidden import own_folders
+
+_hidden: Set[CodeType] = set()
 
 
 def install() -> None:
@@ -57,7 +59,14 @@ def _entries(traceback: Optional[TracebackType]) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
+def hide(code: CodeType) -> None:
+    """Leave out entries of ``code``: ours, in a file of somebody else's."""
+    _hidden.add(code)
+
+
 def _is_ours(traceback: TracebackType) -> bool:
+    if traceback.tb_frame.f_code in _hidden:
+        return True
     path = os.path.abspath(traceback.tb_frame.f_code.co_filename)
     return path.startswith(own_folders())
 

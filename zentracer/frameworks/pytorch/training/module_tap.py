@@ -16,6 +16,7 @@ from typing import Any, Callable, Optional
 import torch
 from torch import nn
 
+from zentracer import tracebacks
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.replace import Replacements
 from zentracer.frameworks.pytorch.trail import Site
@@ -88,10 +89,9 @@ class ModuleTap:
         entries, meet, look = self._entries, self._meet, self._look
 
         def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if (
-                torch.compiler.is_dynamo_compiling()
-            ):  # dynamo knows the answer, and traces nothing of ours
-                return original(self, *args, **kwargs)
+            if torch.compiler.is_dynamo_compiling():
+                return original(self, *args, **kwargs)  # dynamo traces nothing of ours
+            # The same line as in torch's own method, counted from its first: tracebacks show it.
             out = original(self, *args, **kwargs)
             entry = entries.get(id(self))
             if entry is None:
@@ -125,4 +125,5 @@ def _as_torchs(ours: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     ours.__code__ = ours.__code__.replace(
         co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=code.co_firstlineno
     )
+    tracebacks.hide(ours.__code__)
     return ours
