@@ -402,6 +402,48 @@ def test_losses_are_bit_identical_and_hooks_undisturbed() -> None:
     assert plain == armed
 
 
+def test_a_glob_looks_at_its_modules_only() -> None:
+    from zentracer.frameworks.pytorch.training.dead import Dead
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = (Net(nn.ReLU(), sunk(nn.Linear(8, 16))) for _ in range(2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.a(x) + self.b(x)
+
+    looks: list[str | None] = []
+    judge = Dead._judge
+
+    def counted(self: Dead, call: Any, state: Any) -> None:
+        looks.append(self.name_of(call))
+        judge(self, call, state)
+
+    with pytest.MonkeyPatch.context() as patch, watching_for("dead:match('b.*')") as host:
+        patch.setattr(Dead, "_judge", counted)
+        train(Two(), ROWS)
+    assert set(looks) == {"b.act"}
+    assert [hit.details.module for hit in host.hits] == ["b.act"]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+def test_compiled_code_is_said_to_be_unseen() -> None:
+    scripted = torch.jit.script(nn.Sequential(sunk(nn.Linear(8, 16)), nn.ReLU()))
+    function = torch.jit.script(_relu)
+    with watching_for("dead") as host:
+        for _ in range(5):
+            function(scripted[0](ROWS))
+    assert host.notices == [
+        "'Dead units' sees no operation inside compiled code (torch.compile, TorchScript), only "
+        "those around it."
+    ]
+
+
+def _relu(x: Tensor) -> Tensor:
+    return torch.relu(x)
+
+
 def test_nothing_is_left() -> None:
     call = nn.Module.__call__
     net = Net(nn.ReLU(), sunk(nn.Linear(8, 16)))

@@ -129,6 +129,7 @@ def _enter_or_leave(watch: Watch, wrapper: types.FrameType, callback: Any) -> No
 
 def _enter(watcher: Watcher, wrapper: types.FrameType | None = None) -> _Call:
     uninstall()
+    watcher.watch.training.enters_compiled()
     return _Call(watcher, sequence_number(), wrapper)
 
 

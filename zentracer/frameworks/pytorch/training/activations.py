@@ -73,14 +73,19 @@ class ActivationDetector(Detector, Generic[State]):
         self._is_counted = False
         """Whether the step of an optimiser that begins to count was taken for a pass already."""
         self._suspicious_until = 0
-        self._places: dict[Any, tuple[Any, State]] = {}
+        self._places: dict[Any, tuple[Any, State | None]] = {}
         self._conditions = Conditions(self)
+        self._armed_at = 0
+        self._narrow = self._names_of_all()
 
     def rearm(self, armed: tuple[ArmedFilter, ...]) -> None:
         """Take over another list of conditions."""
         super().rearm(armed)
         self._conditions.close()
         self._conditions = Conditions(self)
+        self._armed_at = self.step
+        self._narrow = self._names_of_all()
+        self._places.clear()
         self._choose()
 
     def close(self) -> None:
@@ -114,7 +119,7 @@ class ActivationDetector(Detector, Generic[State]):
     def _next(self) -> None:
         self.step += 1
         self._choose()
-        if self.step == _SEEN_STEPS:
+        if self.step == self._armed_at + _SEEN_STEPS:
             self._conditions.say_what_matches_nothing()
 
     def _choose(self) -> None:
@@ -142,8 +147,8 @@ class ActivationDetector(Detector, Generic[State]):
         modules = modules_on_stack(frame)
         return Call(op, out.detach(), out.grad_fn, modules[0] if modules else None, user)
 
-    def state_of(self, call: Call, new: type[State]) -> State:
-        """Return what is known of the place of a call."""
+    def state_of(self, call: Call, new: type[State]) -> State | None:
+        """Return what is known of the place of a call; None where no condition can hold."""
         module = call.module
         is_copy = module is None or getattr(module, "_is_replica", False)
         identity = type(module) if is_copy else id(module)
@@ -154,7 +159,7 @@ class ActivationDetector(Detector, Generic[State]):
             return known[1]
         if len(self._places) >= _MAX_PLACES:
             self._places.clear()
-        state = new()
+        state = new() if self._may_hold(call) else None
         places = self._places
         gone = None
         if not is_copy and module is not None:
@@ -162,6 +167,22 @@ class ActivationDetector(Detector, Generic[State]):
         # The code is kept, so that its identity is not reused.
         self._places[key] = (gone if gone is not None else call.user.f_code, state)
         return state
+
+    def _names_of_all(self) -> tuple[tuple[str, ...], ...]:
+        """Return the patterns of each condition if all of them name modules; else nothing."""
+        globs = tuple(required_globs(armed.condition) for armed in self.adaptive)
+        return globs if all(globs) else ()
+
+    def _may_hold(self, call: Call) -> bool:
+        """Tell whether a condition may admit what is found in the module of a call."""
+        if not self._narrow or call.module is None:
+            return True
+        names = self.names.all_of(call.module, call.user)
+        return any(
+            all(fnmatch.fnmatchcase(name, glob) for glob in globs)
+            for globs in self._narrow
+            for name in names
+        )
 
     def ask(self, call: Call) -> None:
         """Ask the conditions that are asked of every activation."""

@@ -110,6 +110,8 @@ class Dead(ActivationDetector[_State]):
         if not self.adaptive:
             return
         state = self.state_of(call, _State)
+        if state is None:
+            return
         if state.axis < 0:
             state.axis = unit_axis(call.out, call.node)
         if state.is_hidden is not False and call.out.shape[state.axis] >= _MIN_UNITS:

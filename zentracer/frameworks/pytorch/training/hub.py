@@ -59,11 +59,13 @@ class Training:
         self._depth = 0
         self._leaves: dict[tuple[int, ...], tuple[int, tuple[Any, ...]]] = {}
         self._updates: dict[int, Update] = {}
+        self._compiled_is_said = False
 
     # -- armed and not -----------------------------------------------------------------------------
 
     def open(self, filters: tuple[ArmedFilter, ...], *, advice: bool) -> None:
         """Watch for exactly these; what was learnt of the run so far stays."""
+        self._compiled_is_said = False
         wanted: dict[str, tuple[ArmedFilter, ...]] = {}
         for armed in filters:
             wanted[armed.filter] = (*wanted.get(armed.filter, ()), armed)
@@ -262,6 +264,20 @@ class Training:
     def with_gradients(self) -> bool:
         """Whether the module call that is looked at runs with gradients enabled."""
         return bool(getattr(self.watch.local, "with_gradients", True))
+
+    def enters_compiled(self) -> None:
+        """Say, once on each breakpoint that needs to see torch calls, that none is seen there."""
+        if self._compiled_is_said:
+            return
+        self._compiled_is_said = True
+        for detector in self.detectors:
+            if detector.armed and detector.ops():
+                for armed in detector.armed:
+                    self.watch.host.notice(
+                        f"'{detector.filter.label}' sees no operation inside compiled code "
+                        "(torch.compile, TorchScript), only those around it.",
+                        armed.id,
+                    )
 
     @property
     def in_backward(self) -> bool:

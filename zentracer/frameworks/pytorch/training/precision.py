@@ -113,6 +113,8 @@ class Precision(ActivationDetector[_State]):
         if not self.adaptive:
             return
         state = self.state_of(call, _State)
+        if state is None:
+            return
         if func in _GROWING:
             self._watch_growth(call, state)
         if func in _SHRINKING and out.dtype is torch.float16 and out.numel() >= _MIN_SIZE:

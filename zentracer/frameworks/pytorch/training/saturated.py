@@ -100,7 +100,7 @@ class Saturated(ActivationDetector[_State]):
         if not self.adaptive:
             return
         state = self.state_of(call, _State)
-        if state.use in (None, "hidden"):
+        if state is not None and state.use in (None, "hidden"):
             self._judge(call, state, func, args, kwargs)
 
     def _judge(
@@ -164,7 +164,7 @@ class Saturated(ActivationDetector[_State]):
         open_ones = {
             state.key: state
             for _, state in list(self._places.values())
-            if state.key is not None and state.use is None
+            if state is not None and state.key is not None and state.use is None
         }
         if not open_ones:
             return
