@@ -16,7 +16,7 @@ from zentracer.wire.messages import Advice, BreakpointHit, Step
 class Host:
     """Collects what a debugger would show."""
 
-    rank = None
+    rank: int | None = None
 
     def __init__(self, *, advice: bool = False) -> None:
         self.options: Mapping[str, Any] = {"advice": advice}

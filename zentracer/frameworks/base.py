@@ -71,8 +71,10 @@ class Framework(abc.ABC):
     def modules(self, query: ModulesQuery) -> Modules:
         """Name the modules of the live models, on any thread and while the program runs."""
 
+    @abc.abstractmethod
     def marked_step(self, number: int | None) -> None:
         """The program says that a step is complete: ``number``, or one more than the last."""
 
+    @abc.abstractmethod
     def logged(self, name: str, value: Any) -> None:
         """The program says a value: a number, or a tensor of one element."""
