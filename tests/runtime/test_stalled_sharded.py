@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Iterator
 
@@ -54,3 +56,19 @@ def test_an_odd_selection_of_shards_survives() -> None:
         net = sharded()
         train(net, torch.optim.Adam(net.get_submodule("body").parameters()))
     assert not host.notices
+
+
+def test_two_ranks(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.programs.stalled.ranks", str(rank), f"{tmp_path}/two"],
+            cwd=root, stdout=subprocess.PIPE, text=True,
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    for rank in ranks:
+        said, _ = rank.communicate()
+        assert rank.returncode == 0
+        assert said.count("\n") == 1
+        assert said.startswith("head.weight and head.bias do not learn (update, step 3)")
