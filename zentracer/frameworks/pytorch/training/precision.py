@@ -22,8 +22,14 @@ from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.training.activations import ActivationDetector, Call
 from zentracer.frameworks.pytorch.training.detector import Handler
 from zentracer.frameworks.pytorch.training.events import Backward
+from zentracer.frameworks.pytorch.training.precision_words import (
+    UNDERFLOW,
+    for_gradients,
+    for_overflow,
+    for_underflow,
+    lost,
+)
 from zentracer.wire.filters import PRECISION
-from zentracer.wire.messages import Suggestion
 
 NEAR = 0.5
 """Share of the largest number of the type: one more doubling, as in a step of growth, is Inf."""
@@ -31,12 +37,6 @@ GROWTH = 2.0
 """By so much values must be above the median of the looks before: a steady size is none to end."""
 AT_ONCE = 0.9
 """Share that is told even of the first value seen."""
-UNDERFLOW = 0.5
-"""Share of the elements that are not zero before an operation and are after it."""
-SMALLEST = {torch.float16: 2.0**-14}
-"""The smallest normal numbers; below them digits are lost, from 2**-25 on all. (Micikevicius et al.
-2018, "Mixed Precision Training": there half of the gradients of a detector were zero in float16.)
-bfloat16 has the range of float32."""
 GRADIENT_STEPS = 3
 """Backward passes in a row whose gradients underflow."""
 _HALF = frozenset((torch.float16, torch.bfloat16))
@@ -163,8 +163,8 @@ class Precision(ActivationDetector[_State]):
         for x in given:
             alive = alive & (x != 0)
         alive = alive.expand(call.out.shape)
-        lost = (alive & (call.out == 0)).sum(dtype=torch.float32)
-        counts = torch.stack((lost, alive.sum(dtype=torch.float32)))
+        gone_now = (alive & (call.out == 0)).sum(dtype=torch.float32)
+        counts = torch.stack((gone_now, alive.sum(dtype=torch.float32)))
         step, place_step = self.step, state.step
         state.step = step
 
@@ -202,7 +202,7 @@ class Precision(ActivationDetector[_State]):
             filter=PRECISION,
             headline=f"{headline} in {call.op}" + (f" of {name}" if name else ""),
             numbers=numbers,
-            suggestions=_for_overflow(call.out) if "overflow" in headline else _for_underflow(),
+            suggestions=for_overflow(call.out) if "overflow" in headline else for_underflow(),
         )
         self.stop_for(call, finding, ("precision", headline, name, call.op))
 
@@ -238,7 +238,7 @@ class Precision(ActivationDetector[_State]):
         found: list[str] = []
 
         def then(values: list[float]) -> None:
-            words = _lost(values[0], values[1::2], values[2::2], sizes)
+            words = lost(values[0], values[1::2], values[2::2], sizes)
             count = self._gradients.get(key, 0) + 1 if words else 0
             self._gradients[key] = count
             if words:
@@ -264,73 +264,10 @@ class Precision(ActivationDetector[_State]):
             filter=PRECISION,
             headline="Low-precision underflow of the gradients",
             numbers=numbers,
-            suggestions=_for_gradients(run),
+            suggestions=for_gradients(run),
         )
         self.training.stop(self.adaptive, finding, frame)
 
 
-def _lost(loss: float, peaks: list[float], zeros: list[float], sizes: list[int]) -> str | None:
-    """Return the words on gradients of which most elements are too small for float16."""
-    smallest = SMALLEST[torch.float16]
-    tiny = [i for i, n in enumerate(sizes) if 0 < peaks[i] < smallest and zeros[i] >= UNDERFLOW * n]
-    if max(peaks) < smallest and sum(zeros) >= UNDERFLOW * sum(sizes) and loss:
-        tiny = list(range(len(sizes)))  # those that are zero as a whole, too
-    if not tiny:
-        return None
-    gone, total = sum(zeros[i] for i in tiny), sum(sizes[i] for i in tiny)
-    largest = max(peaks[i] for i in tiny)
-    return (
-        f"{gone:,.0f} of {total:,} elements of {len(tiny)} gradients are zero ({gone / total:.0%})"
-        f" and the largest is {largest:.2g}, where float16 loses digits below 6e-05"
-    )
-
-
 def _type(x: Tensor) -> str:
     return str(x.dtype).replace("torch.", "")
-
-
-def _for_overflow(x: Tensor) -> tuple[Suggestion, ...]:
-    first = Suggestion(
-        title="Compute this step in bfloat16 or float32",
-        why="bfloat16 reaches 3e38 as float32 does: torch.autocast(device_type, "
-        "dtype=torch.bfloat16), or x.float() before this line.",
-    )
-    second = Suggestion(
-        title="Keep the values small",
-        why="normalise before this layer, divide attention scores by sqrt(d) before the product "
-        "rather than after it, and look for what grows from step to step.",
-    )
-    return (first, second) if x.dtype is torch.float16 else (second,)
-
-
-def _for_underflow() -> tuple[Suggestion, ...]:
-    return (
-        Suggestion(
-            title="Keep this in float32",
-            why="the numbers are smaller than float16 can tell from 0: cast after they were "
-            "scaled or summed, or use bfloat16.",
-        ),
-    )
-
-
-def _for_gradients(run: Backward) -> tuple[Suggestion, ...]:
-    if run.scale != 1.0:
-        return (
-            Suggestion(
-                title="Raise the scale of the loss",
-                why=f"it is {run.scale:g}; GradScaler(init_scale=2.0**16, growth_interval=200) "
-                "finds a larger one sooner.",
-            ),
-        )
-    return (
-        Suggestion(
-            title="Scale the loss",
-            why="scaler = torch.amp.GradScaler(device_type); scaler.scale(loss).backward(); "
-            "scaler.step(optimizer); scaler.update(). Gradients are then multiplied by 65536 while "
-            "they are in float16.",
-        ),
-        Suggestion(
-            title="Or use bfloat16",
-            why="it has the range of float32, and needs no scaling.",
-        ),
-    )
