@@ -13,6 +13,7 @@ type Theme = keyof typeof THEMES;
 
 const STOP = "nan_contrastive.py";
 const PANEL = "attention.py";
+const DEEP = "deep_cnn.py";
 /** What the walkthrough shows. */
 const WALKED = new Set(["stop", "breakpoints", "tensor", "fix"]);
 const review = join(repository, "build/screenshots");
@@ -101,6 +102,31 @@ async function breakpoints(editor: Editor, theme: Theme): Promise<void> {
   await page.keyboard.press("Escape");
 }
 
+/** The case study of a network whose first layers do not learn, at its stop. */
+async function vanishing(theme: Theme): Promise<void> {
+  const file = join(examples, DEEP);
+  const editor = await start(theme, file);
+  try {
+    await editor.debug.start(DEEP);
+    await editor.debug.showView();
+    await editor.debug.tick("Vanishing gradient");
+    await editor.debug.stop();
+    await editor.debug.start(DEEP);
+    await editor.debug.stoppedAt(DEEP, lineOf(file, "loss.backward()"));
+    await hidePanel(editor);
+    await editor.debug.exception();
+    await take(editor, theme, "vanishing");
+    await editor.workbench.showZenTracer();
+    const row = editor.workbench.viewRow("Findings", "Vanishing gradient");
+    await row.click();
+    await row.locator(".monaco-tl-twistie").click();
+    await editor.workbench.viewRow("Findings", /^Evidence/).locator(".monaco-tl-twistie").click();
+    await take(editor, theme, "vanishing-layers");
+  } finally {
+    await editor.stop();
+  }
+}
+
 /** A tensor with NaN in it. */
 async function panel(theme: Theme): Promise<void> {
   const file = join(programs, PANEL);
@@ -130,4 +156,5 @@ for (const folder of [review, published, walkthrough]) mkdirSync(folder, { recur
 for (const theme of ["dark", "light"] as const) {
   await stop(theme);
   await panel(theme);
+  await vanishing(theme);
 }

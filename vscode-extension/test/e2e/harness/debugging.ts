@@ -94,6 +94,13 @@ export class Debugging {
       .filter({ has: this.page.locator(".name", { hasText: exactly(label) }) });
   }
 
+  /** Ticks an exception breakpoint. */
+  async tick(label: string): Promise<void> {
+    const row = this.filter(label);
+    if ((await row.getAttribute("aria-checked")) !== "true") await row.locator(".monaco-checkbox, input").first().click();
+    await until(`the tick at ${label}`, async () => (await row.getAttribute("aria-checked")) === "true");
+  }
+
   /** Writes the condition of an exception breakpoint, as the Breakpoints view lets a user do. */
   async editCondition(label: string, condition: string): Promise<void> {
     await this.workbench.contextMenu(this.filter(label), "Edit Condition...");
