@@ -1,4 +1,5 @@
 /** The tensor exceptions that can be chosen from. */
+import { FILTERS } from "../wire/generated";
 import { isRecord } from "./guards";
 
 export interface Filter {
@@ -9,14 +10,8 @@ export interface Filter {
 
 const PREFIX = "zentracer.";
 
-/** What every adapter offers; the one in use tells its own as soon as it runs. */
-export const FIRST_FILTERS: readonly Filter[] = [
-  {
-    id: "zentracer.nonfinite",
-    label: "NaN or Inf",
-    description: "An operation makes the first NaN or Inf from finite inputs.",
-  },
-];
+/** What this version offers; the adapter in use tells its own as soon as it runs. */
+export const FIRST_FILTERS: readonly Filter[] = FILTERS;
 
 /** Reads the tensor exceptions out of an adapter's answer to `initialize`. */
 export function offeredFilters(message: unknown): readonly Filter[] | undefined {
