@@ -17,7 +17,10 @@ STEPS = 300
 EVERY = tuple(f.id.split(".")[1] for f in ALL)
 NO_TREND = {"gan", "dcgan", "reinforce"}
 """Players against each other, and rewards: their losses need not fall."""
-CANNOT_LOOK = {"optimiser_in_backward": "no parameter has a gradient after the backward pass"}
+CANNOT_LOOK = {
+    "optimiser_in_backward": "no parameter has a gradient after the backward pass",
+    "mode_and_compile": "sees no operation inside compiled code",
+}
 """What is said instead of silence, where it cannot be known whether all is well."""
 
 
