@@ -9,6 +9,8 @@ from typing import Any, Callable
 import torch
 
 from tests.runtime.watching import Host, watching_for
+from zentracer.frameworks.base import ArmedFilter
+from zentracer.frameworks.pytorch import PyTorch
 
 Program = Callable[[], Any]
 _MARK = "# <- here"
@@ -49,6 +51,22 @@ class Programs:
         """Run a right program: no advice, and the same result as unwatched."""
         host = compare(self.healthy[name])
         assert [f"{advice.rule}: {advice.text}" for advice in host.advice] == []
+
+    def check_deferred(self, name: str) -> None:
+        """Run a faulty program as if its tensors were on an accelerator: the same advice."""
+        rule, program = self.faulty[name]
+        host = Host(advice=True)
+        framework = PyTorch(host)
+        framework.arm((ArmedFilter(1, "zentracer.nonfinite"),), precise=False)
+        watch = framework._watch
+        assert watch is not None
+        watch.defer_cpu = True
+        try:
+            seeded(program)
+        finally:
+            framework.disarm()
+        assert [advice.rule for advice in host.advice] == [rule]
+        assert host.notices == []
 
 
 def compare(program: Program) -> Host:

@@ -414,3 +414,8 @@ def test_fault_is_told(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS.healthy)
 def test_healthy_is_silent(name: str) -> None:
     PROGRAMS.check_healthy(name)
+
+
+@pytest.mark.parametrize("name", PROGRAMS.faulty)
+def test_fault_is_told_without_waiting_for_the_device(name: str) -> None:
+    PROGRAMS.check_deferred(name)
