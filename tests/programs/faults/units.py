@@ -132,7 +132,13 @@ def gate_that_is_shut(fault: bool) -> None:
     confirm(fault, layer.opened < 1e-6, layer.opened)
 
 
-@fault("zentracer.saturated", "zentracer.vanishing", "zentracer.stalled", "unnormalised_inputs")
+@fault(
+    "zentracer.saturated",
+    "zentracer.vanishing",
+    "zentracer.stalled",
+    "unnormalised_inputs",
+    "poor_initialisation",
+)
 def attention_without_scale(fault: bool) -> None:
     """Scores of wide vectors are not divided by the root of their width."""
     query, key, head = nn.Linear(128, 128), nn.Linear(128, 128), nn.Linear(128, 2)
