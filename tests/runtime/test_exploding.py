@@ -125,6 +125,9 @@ def test_weights_that_are_too_large_by_initialisation() -> None:
     assert len(host.hits) == 1
     assert "He's initialisation" in host.hits[0].text
     assert "kaiming_normal_" in host.hits[0].description
+    edit = host.hits[0].details.suggestions[0].edit
+    assert edit is not None and edit.old_text.strip() == "nn.init.normal_(layer.weight)"
+    assert edit.new_text.strip() == 'nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")'
 
 
 def jumping(at: int, factor: float, steps: int = 50) -> Host:

@@ -126,6 +126,53 @@ def test_convolutions_whose_initialisation_lets_nothing_through() -> None:
     (hit,) = passes(net, 6, rate=0.0, shape=(16, 3, 8, 8)).hits
     assert "next to nothing arrives at the last layer" in hit.text
     assert "kaiming_normal_" in hit.description
+    first = hit.details.suggestions[0]  # what makes the gradient vanish comes first
+    assert first.title.startswith("Initialise with He's") and first.edit is not None
+    assert "nn.init.normal_(conv.weight, std=1e-3)" in first.edit.old_text
+    assert first.edit.new_text.strip() == (
+        'nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")'
+    )
+
+
+class Drawn(nn.Module):
+    """Draws its weights with a method, next to a layer that is drawn otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(10))
+        self.out = nn.Linear(16, 2)
+        for layer in self.layers:
+            layer.weight.data.uniform_(-0.02, 0.02)  # type: ignore[union-attr]
+        self.out.weight.data.normal_(0, 0.3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return self.out(x)
+
+
+def test_a_method_that_draws_weights_gets_an_edit_for_the_activation_in_use() -> None:
+    (hit,) = passes(Drawn(), 6).hits
+    first, second = hit.details.suggestions[:2]
+    assert first.title.startswith("Initialise with Glorot's") and first.edit is not None
+    assert first.edit.new_text.split("  #")[0].strip() == (
+        "nn.init.xavier_normal_(layer.weight, gain=5 / 3)"
+    )
+    assert "Tanh" in second.title
+
+
+def test_weights_that_are_as_they_should_be_are_not_to_blame() -> None:
+    net = Stack(12, nn.Sigmoid)
+    for layer in net.net[::2]:
+        nn.init.normal_(layer.weight, std=0.25)  # type: ignore[arg-type]
+    (hit,) = passes(net).hits
+    assert "Sigmoid" in hit.details.suggestions[0].title
+    assert all(s.edit is None for s in hit.details.suggestions if "nitialise" in s.title)
+
+
+def test_evidence_stands_in_columns() -> None:
+    (hit,) = passes(Stack(12, nn.Sigmoid)).hits
+    assert len({line.index(" of the last layer's") for line in hit.details.evidence}) == 1
 
 
 def test_the_line_that_makes_the_activation_gets_an_edit() -> None:

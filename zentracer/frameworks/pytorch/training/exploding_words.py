@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -15,15 +15,16 @@ from zentracer.control.source import place_of
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.suggest import sentence_case
-from zentracer.frameworks.pytorch.training import causes
+from zentracer.frameworks.pytorch.training import causes, initial
 from zentracer.frameworks.pytorch.training.builder import lower_gain, optimizer_of, rate_of
 from zentracer.frameworks.pytorch.training.candidate import Candidate
 from zentracer.frameworks.pytorch.training.divergence import Streak
 from zentracer.frameworks.pytorch.training.events import Backward
 from zentracer.frameworks.pytorch.training.explosion import Start, norm_of
-from zentracer.frameworks.pytorch.training.layers import Graph
+from zentracer.frameworks.pytorch.training.layers import Graph, spread_of
 from zentracer.frameworks.pytorch.training.norms import Sample, Series
 from zentracer.frameworks.pytorch.training.ratios import Change
+from zentracer.frameworks.pytorch.training.table import table
 from zentracer.wire.filters import EXPLODING
 from zentracer.wire.messages import Suggestion
 
@@ -137,7 +138,10 @@ def _causes(worst: Candidate, candidates: list[Candidate], graph: Graph | None) 
         found.append(dataclasses.replace(recurrence[1], edit=edit))
     weights = [(c.name, c.parameter) for c in candidates if c.parameter.dim() > 1]
     gains = causes.initialisation(weights) if recurrence is None else None
-    found.append(gains[1] if gains is not None else None)
+    spread = spread_of(worst.parameter) if gains is not None else None
+    if gains is not None and spread is not None:
+        edit = initial.edit_of(worst, spread, initial.HE)
+        found.append(dataclasses.replace(gains[1], edit=edit))
     found.append(causes.clipping(frame, why="one batch or one long sequence can do this."))
     optimizer = optimizer_of(worst.parameter)
     found.append(
@@ -236,12 +240,3 @@ def _update_finding(
 
 def _largest(candidates: list[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: -(candidate.norm or 0.0))[:_ROWS]
-
-
-def table(rows: Iterable[list[str]]) -> tuple[str, ...]:
-    """Return rows of cells as lines with aligned columns."""
-    lines = [row for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return tuple(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in lines
-    )

@@ -116,9 +116,14 @@ def gain_of(weight: Tensor) -> float | None:
     if plain is None or plain.dim() < 2:
         return None
     fan_in = plain.numel() // plain.shape[0]
-    if fan_in < 2:
-        return None
-    return float(plain.detach().float().std(correction=0)) * math.sqrt(fan_in / 2)
+    spread = spread_of(plain)
+    return spread * math.sqrt(fan_in / 2) if spread is not None and fan_in > 1 else None
+
+
+def spread_of(weight: Tensor) -> float | None:
+    """Return the standard deviation of weights, as far as they can be read."""
+    plain = readable_tensor(weight)
+    return float(plain.detach().float().std(correction=0)) if plain is not None else None
 
 
 def is_embedding(module: Any) -> bool:

@@ -7,8 +7,8 @@ model really consists of: its activations, its normalisation, the spread of its 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
-import statistics
 import sys
 from typing import Any
 
@@ -18,17 +18,18 @@ from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.origin import location
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.suggest import sentence_case
-from zentracer.frameworks.pytorch.training import causes
+from zentracer.frameworks.pytorch.training import causes, initial
 from zentracer.frameworks.pytorch.training.candidate import Candidate
 from zentracer.frameworks.pytorch.training.depth import Fall, size_of
 from zentracer.frameworks.pytorch.training.events import Backward
-from zentracer.frameworks.pytorch.training.exploding_words import LATE, table
-from zentracer.frameworks.pytorch.training.layers import Graph, gain_of, graph_of
+from zentracer.frameworks.pytorch.training.exploding_words import LATE
+from zentracer.frameworks.pytorch.training.layers import Graph, gain_of, graph_of, spread_of
 from zentracer.frameworks.pytorch.training.norms import Sample
+from zentracer.frameworks.pytorch.training.table import table
 from zentracer.wire.filters import VANISHING
 from zentracer.wire.messages import Suggestion, TextEdit
 
-_ROWS = 12
+_ROWS = 13
 _SQUASHING = {
     "Sigmoid": (("SigmoidBackward0", "LogSigmoidBackward0"), 0.25),
     "Tanh": (("TanhBackward0",), 1.0),
@@ -36,6 +37,11 @@ _SQUASHING = {
 """Activations that flatten out: the nodes they make, and the largest slope they have."""
 _LOW_GAIN = 0.5
 """Times He's initialisation below which each layer halves what passes through it."""
+_SMALL = 0.75
+"""Weights that leave so much less of a gradient than the activation does are the first cause:
+torch's own initialisation leaves 0.41 of it with ReLU and 0.58 with tanh, the sigmoid 0.25."""
+_TO_GLOROT = 2**0.5
+"""What a layer leaves, over its spread in terms of He's; that has 2 for the half ReLU cuts off."""
 
 
 def fall(found: Fall, sample: Sample, run: Backward, count: int) -> Finding:
@@ -106,8 +112,9 @@ def _rows(found: Fall) -> tuple[str, ...]:
         for layer in layers
     ]
     if len(rows) > _ROWS:
-        half = _ROWS // 2
-        rows = [*rows[:half], [f"… {len(rows) - _ROWS} more", "", ""], *rows[-half:]]
+        half = (_ROWS - 1) // 2
+        rest = len(rows) - 2 * half
+        rows = [*rows[:half], [f"… {rest} more", "", ""], *rows[-half:]]
     return table(rows)
 
 
@@ -115,22 +122,24 @@ def _rows(found: Fall) -> tuple[str, ...]:
 
 
 def _causes(found: Fall, graph: Graph) -> list[Suggestion]:
+    """Return what to try, beginning with what takes most of the gradient."""
     named = found.worst.named
     root = named.root() if named is not None else None
-    suggestions: list[Suggestion | None] = []
     squashing = _squashing(root, graph)
-    gains = sorted(
-        gain
-        for layer in found.layers
-        for c in layer.candidates
-        if (gain := gain_of(c.parameter)) is not None
-    )
-    gain = statistics.median(gains) if gains else 1.0
+    gain, typical = _typical(found)
+    has_norm = causes.normalises(root, graph)
+    kept = gain if squashing is None else gain * _TO_GLOROT
+    are_weights_small = not has_norm and kept < (squashing[2] if squashing else 1.0) * _SMALL
+    first: list[Suggestion | None] = []
     if squashing is not None:
-        suggestions.append(_other_activation(found, root, graph, *squashing))
-    suggestions.append(causes.normalisation(root, graph))
-    suggestions += _initialisations(squashing[0] if squashing else "ReLU", gain)
-    if squashing is None and causes.normalises(root, graph):
+        first.append(_other_activation(found, root, graph, *squashing))
+    first.append(causes.normalisation(root, graph))
+    weights = _initialisations(squashing[0] if squashing else "ReLU", gain, typical)
+    if are_weights_small:
+        suggestions = [weights[0], *first, *weights[1:]]
+    else:
+        suggestions = [*first, *(dataclasses.replace(way, edit=None) for way in weights)]
+    if squashing is None and has_norm:
         suggestions.append(
             Suggestion(
                 title="Add residual connections",
@@ -138,6 +147,18 @@ def _causes(found: Fall, graph: Graph) -> list[Suggestion]:
             )
         )
     return [suggestion for suggestion in suggestions if suggestion is not None]
+
+
+def _typical(found: Fall) -> tuple[float, Candidate]:
+    """Return the middle one of the layers' spreads, in terms of He's, and whose it is."""
+    gains = [
+        (gain, c)
+        for layer in found.layers
+        for c in layer.candidates
+        if (gain := gain_of(c.parameter)) is not None
+    ]
+    ranked = sorted(gains, key=lambda pair: pair[0])
+    return ranked[len(ranked) // 2] if ranked else (1.0, found.worst)
 
 
 def _squashing(root: Any, graph: Graph) -> tuple[str, int, float] | None:
@@ -191,24 +212,37 @@ def _replace_activation(root: Any, name: str) -> TextEdit | None:
     return edits.replace(place, call, f"{text[: -len(name)]}ReLU()")
 
 
-def _initialisations(activation: str, gain: float) -> list[Suggestion]:
-    """Return three initialisations; what the weights are like now says why."""
+def _initialisations(activation: str, gain: float, typical: Candidate) -> list[Suggestion]:
+    """Return three initialisations, the one for ``activation`` first.
+
+    What the weights are like now says why; the line that makes them so gets an edit.
+    """
     now = f"the weights' spread is {gain:.2g} times He's initialisation"
     if gain < _LOW_GAIN:
         now += ", so each layer shrinks what passes through it"
-    nonlinearity = {"Sigmoid": "sigmoid", "Tanh": "tanh"}.get(activation, "relu")
-    xavier_gain = {"sigmoid": "4.0", "tanh": "5 / 3"}.get(nonlinearity, "2**0.5")
-    return [
-        Suggestion(
-            title="Initialise with He's (Kaiming) method, made for ReLU",
-            why=f"{now}. for m in model.modules(): if isinstance(m, (nn.Linear, nn.Conv2d)): "
+    xavier_gain = {"Sigmoid": "4.0", "Tanh": "5 / 3"}.get(activation, "2**0.5")
+    ways = [
+        (
+            "He's (Kaiming) method, made for ReLU",
+            "for m in model.modules(): if isinstance(m, (nn.Linear, nn.Conv2d)): "
             'nn.init.kaiming_normal_(m.weight, nonlinearity="relu")',
+            initial.HE,
         ),
-        Suggestion(
-            title="Or with Glorot's (Xavier) method, made for tanh and sigmoid",
-            why="it keeps the size of activations and of gradients about alike: "
+        (
+            "Glorot's (Xavier) method, made for tanh and sigmoid",
+            "it keeps the size of activations and of gradients about alike: "
             f"nn.init.xavier_uniform_(m.weight, gain={xavier_gain})",
+            initial.glorot(xavier_gain),
         ),
+    ]
+    if activation in _SQUASHING:
+        ways.reverse()
+    (title, why, method), (other, other_why, _) = ways
+    spread = spread_of(typical.parameter)
+    edit = initial.edit_of(typical, spread, method) if spread is not None else None
+    return [
+        Suggestion(title=f"Initialise with {title}", why=f"{now}. {why}", edit=edit),
+        Suggestion(title=f"Or with {other}", why=other_why),
         Suggestion(
             title="Or with orthogonal matrices",
             why="they neither stretch nor shrink in any direction (Saxe et al. 2014): "
