@@ -72,6 +72,21 @@ def place_of(code: types.CodeType, lasti: int, op: str = "") -> Place:
     return Place(location, module, node)
 
 
+def place_of_node(path: str, module: Module, node: ast.expr) -> Place:
+    """Return the place of an expression that was found in the source."""
+    scope = scope_of(module, node)
+    location = Location(
+        path=path,
+        line=node.lineno,
+        column=_characters(module, node.lineno, node.col_offset),
+        end_line=node.end_lineno,
+        end_column=_characters(module, node.end_lineno, node.end_col_offset),
+        function=getattr(scope, "name", "<module>"),
+        text=_line_text(path, node.lineno),
+    )
+    return Place(location, module, node)
+
+
 @functools.lru_cache(maxsize=64)
 def parsed(path: str) -> Optional[Module]:
     """Return the parsed file at ``path``, or None if it cannot be read as Python."""

@@ -16,6 +16,7 @@ from zentracer.control.condition import STATISTICS
 from zentracer.control.source import Place, place_of
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.training import uses
 from zentracer.frameworks.pytorch.training.names import Named
 from zentracer.observe.stats import exact_stats
 from zentracer.wire.messages import Stats
@@ -72,10 +73,15 @@ class Candidate:
         return self.op or (type(module).__name__ if module is not None else "backward")
 
     def origin(self, fallback: Place) -> Place:
-        """Return the user's line that calls the module, else ``fallback``."""
+        """Return the user's line that applies the parameter, or calls its module."""
+        place = uses.use_in_forward(self.named) if self.named is not None else None
+        if place is not None:
+            return place
         modules, module = self.training.modules, self.module
         site = modules.site_of(module) if modules is not None and module is not None else None
-        return place_of(site.code, site.lasti, site.op) if site is not None else fallback
+        if site is not None:
+            return place_of(site.code, site.lasti, site.op)
+        return uses.use_in_frames(self.parameter, self.frame) or fallback
 
     def value_of(self, name: str) -> Any:
         """Return the value of one name of the condition language."""
