@@ -11,6 +11,7 @@ from torch import Tensor
 
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.modules import modules_running, owner_of, root_modules
+from zentracer.frameworks.pytorch.nodes import saved
 from zentracer.frameworks.pytorch.trail import Site
 from zentracer.wire.messages import Location
 
@@ -34,10 +35,7 @@ def saved_tensors(node: Any) -> tuple[tuple[str | None, Tensor], ...]:
     for attribute in dir(node):
         if not attribute.startswith(_SAVED):
             continue
-        try:
-            value = getattr(node, attribute)
-        except RuntimeError:  # already released, or unpacking is the user's own hook
-            continue
+        value = saved(node, attribute[len(_SAVED) :])
         readable = readable_tensor(value) if isinstance(value, Tensor) else None
         if readable is not None:
             found.append((f"saved {attribute[len(_SAVED) :]}", readable.detach()))

@@ -57,6 +57,22 @@ def is_half(node: Any) -> bool:
     return any(x.dtype is torch.float16 for x in known if x is not None)
 
 
+def saved(node: Any, name: str) -> Any:
+    """Return the tensor that ``node`` has saved as ``name``.
+
+    None where there is none, where it is released, or where unpacking it would run hooks: that of
+    a checkpoint runs the user's forward pass again. Releases of torch that do not tell count so.
+    """
+    raw = None
+    try:
+        raw = getattr(node, f"_raw_saved_{name}", None)
+        if getattr(raw, "unpack_hook", raw) is not None:
+            return None
+        return getattr(node, f"_saved_{name}", None)
+    except RuntimeError:  # released, or changed in place since
+        return None
+
+
 def leaf_behind(node: Any) -> Any:
     """Return the leaf that a gradient sent to ``node`` ends in before anybody could look at it."""
     for _ in range(8):

@@ -16,6 +16,7 @@ from torch import Tensor
 from zentracer.control.source import Place, place_of
 from zentracer.frameworks.pytorch import naming
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
+from zentracer.frameworks.pytorch.nodes import saved
 from zentracer.frameworks.pytorch.plans import LARGE
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.scene import Scene
@@ -132,18 +133,18 @@ def _makes_bad(node: Any, base: str) -> bool:
 
 def _again(node: Any, base: str) -> Tensor:
     if base == "Addmm":
-        return node._saved_mat1 @ node._saved_mat2
+        return saved(node, "mat1") @ saved(node, "mat2")
     if base == "Mm":
-        return node._saved_self @ node._saved_mat2
+        return saved(node, "self") @ saved(node, "mat2")
     if base == "Bmm":
-        return torch.bmm(node._saved_self, node._saved_mat2)
+        return torch.bmm(saved(node, "self"), saved(node, "mat2"))
     if base == "Mul":
-        return node._saved_self * node._saved_other
+        return saved(node, "self") * saved(node, "other")
     if base == "Convolution":
         return torch.convolution(
-            node._saved_input, node._saved_weight, None, node._saved_stride, node._saved_padding,
-            node._saved_dilation, node._saved_transposed, node._saved_output_padding,
-            node._saved_groups,
+            saved(node, "input"), saved(node, "weight"), None, node._saved_stride,
+            node._saved_padding, node._saved_dilation, node._saved_transposed,
+            node._saved_output_padding, node._saved_groups,
         )  # fmt: skip
     raise AttributeError(base)
 

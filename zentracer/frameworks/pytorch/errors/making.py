@@ -23,6 +23,7 @@ from zentracer.control.source import (
 )
 from zentracer.frameworks.pytorch.errors.failure import Failure, Spot
 from zentracer.frameworks.pytorch.errors.lookup import found, is_tensor, shape_of, tensors_in
+from zentracer.frameworks.pytorch.nodes import saved
 from zentracer.frameworks.pytorch.origin import location
 from zentracer.frameworks.pytorch.trail import Site
 from zentracer.wire.messages import Location
@@ -181,11 +182,8 @@ def _main_input(node: Any) -> Any:
 
 
 def _saved_input(node: Any) -> Optional[tuple[int, ...]]:
-    for attribute in ("_saved_input", "_saved_self", "_saved_mat1"):
-        try:
-            value = getattr(node, attribute)
-        except (AttributeError, RuntimeError):  # it saved no such thing, or it is released
-            continue
+    for name in ("input", "self", "mat1"):
+        value = saved(node, name)
         if is_tensor(value):
             return shape_of(value)
     return None

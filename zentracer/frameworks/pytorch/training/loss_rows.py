@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from zentracer.frameworks.pytorch.finite import readable_tensor
+from zentracer.frameworks.pytorch.nodes import saved
 
 _MAX_NODES = 16
 _MAX_ROWS = 1_000_000
@@ -77,18 +78,11 @@ def _losses(root: Any) -> Tensor | None:
             break
         function = _FUNCTIONS.get(node.name().split("::")[-1])
         if function is not None:
-            given, target = readable_tensor(_saved(node, "self")), _saved(node, "target")
+            given, target = readable_tensor(saved(node, "self")), saved(node, "target")
             if given is not None and isinstance(target, Tensor):
                 return _by_row(function(given.detach(), target.detach()))
         queue.extend(following for following, _ in node.next_functions if following is not None)
     return None
-
-
-def _saved(node: Any, name: str) -> Any:
-    try:
-        return getattr(node, f"_saved_{name}", None)
-    except RuntimeError:  # released, or unpacking is the user's own hook
-        return None
 
 
 def _by_row(losses: Tensor) -> Tensor:

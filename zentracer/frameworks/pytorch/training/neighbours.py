@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from zentracer.control.source import place_of
 from zentracer.frameworks.pytorch.finite import PLAIN, readable_tensor, tensors_in
-from zentracer.frameworks.pytorch.nodes import leaf_behind
+from zentracer.frameworks.pytorch.nodes import leaf_behind, saved
 from zentracer.frameworks.pytorch.training.detector import Looker
 from zentracer.frameworks.pytorch.training.events import node_of
 from zentracer.frameworks.pytorch.training.module_names import ModuleNames
@@ -281,10 +281,7 @@ def _result_of(node: Any, user: Any) -> Stats | None:
     kept = ((node, ("result", "output")), (user, _GIVEN))
     for holder, labels in kept:
         for label in labels:
-            try:
-                value = getattr(holder, f"_saved_{label}", None)
-            except RuntimeError:  # released, or unpacking is the user's own hook
-                continue
+            value = saved(holder, label)
             plain = readable_tensor(value) if isinstance(value, Tensor) else None
             if plain is not None and (shape is None or tuple(plain.shape) == shape):
                 return stats(plain.detach(), limit=_SAMPLE)

@@ -12,7 +12,7 @@ from typing import Any, Iterable
 from torch import Tensor
 
 from zentracer.frameworks.pytorch.finite import readable_tensor
-from zentracer.frameworks.pytorch.nodes import leaf_behind
+from zentracer.frameworks.pytorch.nodes import leaf_behind, saved
 from zentracer.frameworks.pytorch.training.events import node_of
 
 # What stands between a layer and its activation without making the values mean something else.
@@ -59,11 +59,8 @@ class Layer:
     @property
     def input(self) -> Tensor | None:
         """What the layer was given, if the graph still holds it."""
-        for name in ("_saved_mat1", "_saved_input", "_saved_self"):
-            try:
-                value = getattr(self.node, name, None)
-            except RuntimeError:  # released, or unpacking is the user's own hook
-                return None
+        for name in ("mat1", "input", "self"):
+            value = saved(self.node, name)
             plain = readable_tensor(value) if isinstance(value, Tensor) else None
             if plain is not None:
                 return plain.detach()

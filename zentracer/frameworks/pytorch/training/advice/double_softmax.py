@@ -142,10 +142,12 @@ def _is_over_classes(x: Tensor, node: Any) -> bool:
     while inner is not node:
         moved = moved or inner.name()[:-9] in _MOVES_AXES
         inner = inner.next_functions[0][0]
-    made = node._saved_result
+    made = next(iter(getattr(node, "_input_metadata", ())), None)
+    if made is None:  # older releases of torch do not tell
+        return False
     if not moved:
-        return made.dim() != x.dim() or _axis(node, made.dim()) == classes
-    return made.shape[_axis(node, made.dim())] == x.shape[classes]
+        return len(made.shape) != x.dim() or _axis(node, x.dim()) == classes
+    return made.shape[_axis(node, len(made.shape))] == x.shape[classes]
 
 
 def _axis(node: Any, dims: int) -> int:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.nodes import saved
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
 from zentracer.frameworks.pytorch.training.advice.words import words_of
 from zentracer.frameworks.pytorch.training.events import Backward
@@ -93,8 +94,9 @@ class Progress(Adviser):
 
     def _losses_of(self, site: tuple[int, ...], node: Any) -> _Losses | None:
         if site not in self._losses and len(self._losses) < _MOST_SITES:
-            scores = node._saved_self
-            self._losses[site] = _Losses(scores.shape[1]) if scores.dim() == 2 else None
+            scores = saved(node, "self")
+            classes = scores.shape[1] if scores is not None and scores.dim() == 2 else None
+            self._losses[site] = _Losses(classes) if classes is not None else None
         return self._losses.get(site)
 
     def _judge(self, losses: _Losses, run: Backward) -> None:
