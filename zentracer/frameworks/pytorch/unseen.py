@@ -22,6 +22,11 @@ is_tracing = torch._C._is_tracing
 """Whether ``torch.jit.trace`` records on this thread; it cannot be kept from recording us."""
 
 
+def is_capturing() -> bool:
+    """Tell whether this thread records a CUDA graph: ours would be in it, and reading breaks it."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+
+
 retrace = trace_switch()
 """Give the calling thread the trace function back that ``untrace`` returned."""
 

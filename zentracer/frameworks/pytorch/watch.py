@@ -320,8 +320,8 @@ class Watch:
         self, filters: tuple[ArmedFilter, ...], finding: Finding, frame: types.FrameType
     ) -> bool:
         """Stop ``frame`` if the condition of one of ``filters`` holds; return whether one did."""
-        self.complete(finding, frame)
         try:
+            self.complete(finding, frame)
             ids = tuple(armed.id for armed in filters if self._wanted(armed, finding))
             if ids:
                 self.steps.stops(finding.step or 0)

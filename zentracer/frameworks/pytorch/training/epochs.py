@@ -40,7 +40,8 @@ class _Pass:
 class Epochs:
     """Counts passes over the data while something is armed."""
 
-    def __init__(self) -> None:
+    def __init__(self, failed: Callable[[str, Exception], None]) -> None:
+        self._failed = failed
         self._passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._running: list[_Pass] = []
         self._current: weakref.ref[Any] | None = None
@@ -55,16 +56,22 @@ class Epochs:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def __iter__(loader: Any) -> Any:
-                self._passes[loader] = self._passes.get(loader, 0) + 1
-                self._current = weakref.ref(loader)
                 iterator = original(loader)
-                self._running = [p for p in self._running if not p.is_over]
-                self._running.append(_Pass(iterator, loader))
+                try:
+                    self._begins(loader, iterator)
+                except Exception as error:  # ours to report, never the training's to die from
+                    self._failed("count this pass over the data", error)
                 return iterator
 
             return __iter__
 
         self._replaced.put(DataLoader, "__iter__", make)
+
+    def _begins(self, loader: Any, iterator: Any) -> None:
+        self._passes[loader] = self._passes.get(loader, 0) + 1
+        self._current = weakref.ref(loader)
+        self._running = [p for p in self._running if not p.is_over]
+        self._running.append(_Pass(iterator, loader))
 
     def remove(self) -> None:
         """Leave no trace."""

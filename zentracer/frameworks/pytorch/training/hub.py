@@ -29,7 +29,7 @@ from zentracer.frameworks.pytorch.training.norms import GradientNorms
 from zentracer.frameworks.pytorch.training.ratios import Ratios
 from zentracer.frameworks.pytorch.training.readout import Readout
 from zentracer.frameworks.pytorch.training.registry import DETECTORS, advisers
-from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
+from zentracer.frameworks.pytorch.unseen import is_capturing, is_tracing, unseen
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
@@ -39,6 +39,10 @@ _QUIET_STEPS = 50
 """A finding is told again only after its cause was gone for so many steps."""
 _LEAVES_ANEW = 20
 """Backward passes from one place after which its leaves are looked up again."""
+_MAX_SITES = 256
+"""Places that call backward whose leaves are known; code that is made as it runs has more."""
+_MAX_UNDER_WAY = 16
+"""Optimisers whose step has begun; one that raises never ends it."""
 
 
 class Training:
@@ -54,7 +58,7 @@ class Training:
         self.gradient_norms = GradientNorms(self)
         self.ratios = Ratios(self.readout)
         self.modules: ModuleTap | None = None
-        self._epochs = Epochs()
+        self._epochs = Epochs(watch.report_failure)
         self._told: dict[Any, int] = {}
         self._depth = 0
         self._leaves: dict[tuple[int, ...], tuple[int, tuple[Any, ...]]] = {}
@@ -84,13 +88,13 @@ class Training:
         if advice and self.watch.host.options.get("advice", True):
             detectors += [known.pop(kind.filter.id, None) or kind(self, ()) for kind in advisers()]
         for detector in known.values():
-            detector.close()
+            self._close(detector)
         self._take(tuple(detectors))
 
     def close(self) -> None:
         """Watch for nothing, and leave no trace."""
         for detector in self.detectors:
-            detector.close()
+            self._close(detector)
         self._take(())
         self.names.forget()
         self.readout.forget()
@@ -98,6 +102,7 @@ class Training:
         self.ratios.forget()
         self._told.clear()
         self._leaves.clear()
+        self._updates.clear()
 
     def _take(self, detectors: tuple[Detector, ...]) -> None:
         self.detectors = detectors
@@ -125,9 +130,15 @@ class Training:
             f"the program goes on. Please report: {brief(error)}"
         )
         self._take(tuple(d for d in self.detectors if d is not detector))
-        detector.close()
+        self._close(detector)
         if not self.watch.sees_calls:
             self.watch.let_go(self.watch.on_idle)
+
+    def _close(self, detector: Detector) -> None:
+        try:
+            detector.close()
+        except Exception as error:  # ours to report, never the training's to die from
+            self.watch.report_failure(f"end looking for '{detector.filter.label}'", error)
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -170,7 +181,7 @@ class Training:
             self._depth -= 1
         start = clock()
         event.result = result
-        self.readout.poll()
+        self._poll()
         self._tell("backward_ended", event)
         self._took(start)
         return result
@@ -179,18 +190,22 @@ class Training:
         """An optimiser is about to change parameters; ``frame`` is any of those that called it."""
         if not self.detectors or is_debugger_busy():
             return
-        update = Update(optimizer, user_frame(frame), parameters=parameters_of(optimizer))
+        update = self._update(optimizer, user_frame(frame))
+        if update is None:
+            return
+        if len(self._updates) >= _MAX_UNDER_WAY:  # each has failed, or this would be nested so deep
+            self._updates.clear()
         self._updates[id(optimizer)] = update
-        self.readout.poll()
+        self._poll()
         self._tell("update_starts", update)
 
     def update_ended(self, optimizer: Any, frame: types.FrameType | None, *, is_step: bool) -> None:
         """An optimiser has changed parameters."""
         if not self.detectors or is_debugger_busy():
             return
-        update = self._updates.pop(id(optimizer), None)
+        update = self._updates.pop(id(optimizer), None) or self._update(optimizer, frame)
         if update is None:
-            update = Update(optimizer, frame, parameters=parameters_of(optimizer))
+            return
         update.is_step = is_step
         if is_step:
             self._epochs.stepped()
@@ -293,6 +308,23 @@ class Training:
 
     # -- inside ------------------------------------------------------------------------------------
 
+    def _update(self, optimizer: Any, frame: types.FrameType | None) -> Update | None:
+        try:
+            return Update(optimizer, frame, parameters=parameters_of(optimizer))
+        except Exception as error:  # an optimiser that is like no other: it runs unwatched
+            self.watch.report_failure("look at this update", error)
+            return None
+
+    def _poll(self) -> None:
+        """Hand over what has arrived from devices."""
+        if not self.readout.is_waiting or is_capturing():
+            return
+        try:
+            with unseen():
+                self.readout.poll()
+        except Exception as error:  # ours to report, never the training's to die from
+            self.watch.report_failure("use what a device has computed", error)
+
     def _backward_event(
         self, roots: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Backward:
@@ -312,6 +344,8 @@ class Training:
 
     def _leaves_for(self, event: Backward) -> tuple[Any, ...]:
         """Return the leaves of a graph, as found the last time the same line was reached."""
+        if event.site not in self._leaves and len(self._leaves) >= _MAX_SITES:
+            self._leaves.clear()
         count, known = self._leaves.get(event.site, (0, ()))
         leaves = tuple(ref() for ref in known)
         # (``None not in leaves`` would compare each tensor with None, which is slow.)
@@ -353,6 +387,8 @@ class Training:
         local = self.watch.local
         if not listeners or getattr(local, "busy", False) or is_tracing() or is_debugger_busy():
             return
+        if is_capturing():
+            return
         failed: list[tuple[Detector, Exception]] = []
         local.busy = True
         try:
@@ -374,7 +410,7 @@ class Training:
         self, detector: Detector, doing: str, method: Callable[..., None], *args: Any
     ) -> None:
         local = self.watch.local
-        if getattr(local, "busy", False) or is_tracing() or is_debugger_busy():
+        if getattr(local, "busy", False) or is_tracing() or is_debugger_busy() or is_capturing():
             return
         local.busy = True
         try:

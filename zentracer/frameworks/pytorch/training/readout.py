@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
 Then = Callable[[List[float]], None]
-_LIMIT = 64
+_LIMIT = 4096
+"""Numbers under way: those of some steps of a large model."""
 
 
 class Readout:
@@ -26,6 +27,11 @@ class Readout:
         self._watch = watch
         self._waiting: deque[tuple[Tensor, torch.cuda.Event | None, Then]] = deque()
         self.dropped = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything is under way."""
+        return bool(self._waiting)
 
     def read(self, numbers: Tensor, then: Then) -> None:
         """Hand the elements of the vector ``numbers`` to ``then``, now or later."""
@@ -43,17 +49,23 @@ class Readout:
         host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
         host.copy_(numbers, non_blocking=True)
         arrived = torch.cuda.Event()
-        arrived.record()
+        arrived.record(torch.cuda.current_stream(numbers.device))
         self._waiting.append((host, arrived, then))
 
     def poll(self) -> None:
-        """Hand over what has arrived."""
+        """Hand over what has arrived; one that fails does not keep the others."""
+        failure: Exception | None = None
         while self._waiting:
             numbers, arrived, then = self._waiting[0]
             if arrived is not None and not arrived.query():
-                return
+                break
             self._waiting.popleft()
-            then(numbers.tolist())
+            try:
+                then(numbers.tolist())
+            except Exception as error:
+                failure = error
+        if failure is not None:
+            raise failure
 
     def forget(self) -> None:
         """Drop what is under way."""

@@ -1,0 +1,77 @@
+"""Whatever goes wrong around the detectors, the program goes on and nothing of it is kept."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+from torch.utils.data import DataLoader
+
+from tests.runtime.watching import EVERYTHING, Host, watching_for
+from zentracer.frameworks.base import ArmedFilter
+from zentracer.frameworks.pytorch import PyTorch
+
+
+def train(model: nn.Module, steps: int) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+
+
+def test_a_loader_that_cannot_be_a_key_is_iterated() -> None:
+    @dataclass
+    class Loader(DataLoader[Any]):
+        length: int
+
+        def __post_init__(self) -> None:
+            super().__init__(range(self.length))  # type: ignore[arg-type]
+
+    with watching_for("loss_spike") as host:
+        assert len(list(Loader(3))) == 3
+    assert len(host.notices) == 1 and "count this pass" in host.notices[0]
+
+
+def test_a_number_that_cannot_be_used_ends_no_training() -> None:
+    host = Host()
+    framework = PyTorch(host)
+    framework.arm((ArmedFilter(1, "zentracer.loss_spike", None),), precise=False)
+    try:
+        assert framework._watch is not None
+        framework._watch.defer_cpu = True
+        framework.logged("loss", torch.empty(0))
+        train(nn.Linear(4, 2), 3)
+    finally:
+        framework.disarm()
+    assert len(host.notices) == 1 and "what a device has computed" in host.notices[0]
+
+
+def test_a_step_that_raises_keeps_nothing_alive() -> None:
+    class Failing(torch.optim.SGD):
+        def step(self, closure: Any = None) -> None:
+            raise ValueError("no step")
+
+    def attempt() -> weakref.ref[object]:
+        model = nn.Linear(4, 2)
+        optimizer = Failing(model.parameters(), 0.1)
+        model(torch.ones(3, 4)).sum().backward()
+        with pytest.raises(ValueError):
+            optimizer.step()
+        return weakref.ref(model)
+
+    with watching_for(*EVERYTHING) as host:
+        attempts = [attempt() for _ in range(20)]
+        train(nn.Linear(4, 2), 1)
+        gc.collect()
+        assert sum(model() is not None for model in attempts) < 17
+    gc.collect()
+    assert not any(model() for model in attempts)
+    assert not host.notices
