@@ -198,6 +198,21 @@ def test_divergence_blames_the_update(rate: float, momentum: float) -> None:
     assert hit.details.tensor.inf == 0 and hit.details.tensor.nan == 0
 
 
+def test_one_update_that_leaves_nothing_of_the_weights() -> None:
+    net = mlp(8, 32, 32, 1)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1.0)
+    x, y = regression()
+    with watching_for("exploding") as host:
+        for _ in range(10):
+            fit(net, optimizer, x, y)
+    (hit,) = host.hits
+    assert hit.details.step == 2 and "optimizer.step()" in (hit.details.origin.text or "")
+    assert "and the loss rose from" in hit.text and "learning rate 1" in hit.text
+    edit = hit.details.suggestions[0].edit
+    assert edit is not None and edit.new_text.endswith("lr=0.001)")
+    assert "1 step ago" in (hit.details.note or "")
+
+
 def test_the_edit_takes_a_tenth_of_the_number_where_it_is_written() -> None:
     rate = 2.0
     net = mlp(20, 64, 1)
@@ -358,6 +373,15 @@ def all_weights_begin_at_zero() -> None:
         pass
 
 
+def huge_first_updates_that_the_loss_survives() -> None:
+    net, (x, y) = mlp(8, 16, 1), regression()
+    for p in net.parameters():
+        nn.init.normal_(p, std=1e-3)
+    optimizer = torch.optim.Adam(net.parameters(), lr=2e-2)
+    for _ in range(30):
+        fit(net, optimizer, x, y)
+
+
 def tiny_weights_with_a_high_rate() -> None:
     table, net = nn.Embedding(64, 8), mlp(8, 16, 1)
     nn.init.uniform_(table.weight, -1e-4, 1e-4)
@@ -462,7 +486,8 @@ def attacks_on_the_input() -> None:
 
 
 HEALTHY: list[Callable[[], None]] = [
-    near_convergence, unnormalised_targets_with_adam, all_weights_begin_at_zero,
+    near_convergence, huge_first_updates_that_the_loss_survives, unnormalised_targets_with_adam,
+    all_weights_begin_at_zero,
     tiny_weights_with_a_high_rate, a_gradient_that_is_mostly_zero, accumulation_over_many_passes,
     a_scaler_that_searches_its_factor, default_recurrent_networks, a_line_search_that_goes_far,
     sparse_and_complex_gradients, a_second_derivative, attacks_on_the_input,

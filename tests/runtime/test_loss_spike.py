@@ -107,7 +107,8 @@ def test_a_learning_rate_that_is_raised_too_far() -> None:
             optimizer.step()
     (hit,) = host.hits
     assert 50 <= (hit.details.step or 0) <= 56
-    assert "so it is the weights" in hit.description
+    assert hit.details.suggestions[0].title == "Look at this batch as a whole"
+    assert "it is the weights" in hit.description
 
 
 def test_a_helper_that_is_given_the_loss_is_not_to_blame() -> None:

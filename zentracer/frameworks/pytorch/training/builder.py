@@ -61,8 +61,10 @@ def is_adaptive(optimizer: Any) -> bool:
     return any(_ADAPTIVE & group.keys() for group in groups)
 
 
-def lower_rate(optimizer: Any, frame: types.FrameType | None) -> TextEdit | None:
-    """Return the edit that takes a tenth of the learning rate, where its number is written."""
+def lower_rate(
+    optimizer: Any, frame: types.FrameType | None, divisor: float = 10
+) -> TextEdit | None:
+    """Return the edit that divides the learning rate, where its number is written."""
     built = _construction(optimizer, frame)
     if built is None:
         return None
@@ -73,7 +75,7 @@ def lower_rate(optimizer: Any, frame: types.FrameType | None) -> TextEdit | None
     if not isinstance(node, ast.Constant) or not isinstance(node.value, (int, float)):
         return None
     place = Place(location(path, node.lineno), module, node)
-    return edits.replace(place, node, f"{float(node.value) / 10:.6g}")
+    return edits.replace(place, node, f"{float(node.value) / divisor:.6g}")
 
 
 def lower_gain(attribute: str, frame: types.FrameType | None) -> TextEdit | None:

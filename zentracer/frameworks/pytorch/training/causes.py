@@ -37,17 +37,19 @@ _NORMALISES = ("norm",)
 """Part of the names of layers and operations that normalise."""
 
 
-def learning_rate(optimizer: Any, frame: types.FrameType | None, why: str) -> Suggestion | None:
-    """Suggest a tenth of the learning rate, with the edit where its number is written."""
+def learning_rate(
+    optimizer: Any, frame: types.FrameType | None, why: str, *, divisor: float = 10
+) -> Suggestion | None:
+    """Suggest a tenth of the learning rate, or less, with the edit where its number is written."""
     rate = rate_of(optimizer)
     if rate is None:
         return None
     place = construction_place(optimizer, frame)
     at = f" ({type(optimizer).__name__} at {place_name(place.location)})" if place else ""
     return Suggestion(
-        title=f"Lower the learning rate from {rate:g} to {rate / 10:.6g}{at}",
+        title=f"Lower the learning rate from {rate:g} to {rate / divisor:.6g}{at}",
         why=why,
-        edit=lower_rate(optimizer, frame),
+        edit=lower_rate(optimizer, frame, divisor),
     )
 
 

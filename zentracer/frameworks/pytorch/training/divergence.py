@@ -1,6 +1,9 @@
-"""When update after update is larger than the weights it changes.
+"""When updates are larger than the weights they change.
 
 RUNS IN the training process. Sizes are those of a sample of each parameter's elements.
+
+One after another is divergence, and so is a single one after which the loss is many times what it
+was: Adam's first update has the size of the learning rate whatever the gradient is.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 import math
 import weakref
 from dataclasses import dataclass, field
-from typing import Any, Sequence
+from typing import Any, Hashable, Sequence
 
 from zentracer.frameworks.pytorch.training.ratios import SAMPLED, Change
 
@@ -28,6 +31,12 @@ _FIRST = 50
 _ROUND = 4
 _WATCHFUL = 0.1
 """Update norm over weight norm from which on the following ones are measured too."""
+_GIANT = 3.0
+"""Times the weights, for more than half of the parameters: nothing is left of what they were."""
+_LOSS_RISE = 10.0
+"""Times the largest loss before such an update that a loss after it is."""
+_LOSSES = 3
+"""Updates after it whose losses are its doing."""
 _TINY = 1e-4
 """Root mean square of weights that begin all but at zero: their first updates are large."""
 
@@ -43,6 +52,19 @@ class Streak:
     ratios: list[float] = field(default_factory=list)
     start: float = 0.0
     """Norm of all weights before the first."""
+    giant: Giant | None = None
+
+
+@dataclass
+class Giant:
+    """An update of which nothing is known yet but that it was very large."""
+
+    ratio: float
+    changes: Sequence[Change]
+    updates: int = 0
+    """Updates since."""
+    losses: tuple[float, float] | None = None
+    """The largest before it, and one after it that is far above."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +87,40 @@ class Divergence:
 
     def __init__(self) -> None:
         self._streaks: weakref.WeakKeyDictionary[Any, Streak] = weakref.WeakKeyDictionary()
+        self._losses: dict[Hashable, float] = {}
+        """The largest so far, by the place that calls backward."""
 
     def forget(self) -> None:
         """Know nothing any more."""
         self._streaks.clear()
+        self._losses.clear()
+
+    @property
+    def wants_losses(self) -> bool:
+        """Whether the training is at its beginning, and one optimiser has the loss to itself."""
+        return len(self._streaks) < 2 and all(s.updates < _FIRST for s in self._streaks.values())
+
+    def loss(self, site: Hashable, value: float) -> None:
+        """Take a loss in."""
+        giant = next((s.giant for s in self._streaks.values() if s.giant is not None), None)
+        before = self._losses.get(site)
+        if giant is None:
+            self._losses[site] = max(value, before if before is not None else value)
+        elif before is not None and before > 0 and value > _LOSS_RISE * before:
+            giant.losses = giant.losses or (before, value)
+
+    def giant(self, optimizer: Any, changes: Sequence[Change]) -> Giant | None:
+        """Take an update in; return one before it if the loss has risen far since."""
+        streak = self._streaks.setdefault(optimizer, Streak())
+        giant = streak.giant
+        if giant is None:
+            if _is_giant(changes):
+                streak.giant = Giant(whole_of(changes).ratio, changes)
+            return None
+        giant.updates += 1
+        if giant.losses is not None or giant.updates >= _LOSSES:
+            streak.giant = None
+        return giant if giant.losses is not None else None
 
     def measures(self, optimizer: Any) -> bool:
         """Tell whether the update that is about to be made should be measured."""
@@ -106,6 +158,12 @@ def whole_of(changes: Sequence[Change]) -> Whole:
     return Whole(
         math.sqrt(moved), math.sqrt(before), math.sqrt(before / elements) if elements else 0.0
     )
+
+
+def _is_giant(changes: Sequence[Change]) -> bool:
+    ratios = [change.ratio for change in changes if change.ratio is not None]
+    large = sum(ratio >= _GIANT for ratio in ratios)
+    return large > len(ratios) / 2 and whole_of(changes).root_mean_square > _TINY
 
 
 def _is_divergence(streak: Streak, whole: Whole) -> bool:

@@ -5,21 +5,23 @@ RUNS IN the training process. Three rules:
 - a jump: the norm of all gradients is far above its own history;
 - from the first pass on: it dwarfs the weights, and what multiplies gradients from layer to layer
   or from time step to time step is there to see;
-- divergence: update after update is larger than the weights. The learning rate does that.
+- divergence: update after update is larger than the weights, or one is and the loss is many times
+  what it was. The learning rate does that.
 """
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch.training import exploding_words, explosion
 from zentracer.frameworks.pytorch.training.builder import is_adaptive, optimizer_of, rate_of
 from zentracer.frameworks.pytorch.training.candidate import Candidate
 from zentracer.frameworks.pytorch.training.detector import Detector
-from zentracer.frameworks.pytorch.training.divergence import Divergence
+from zentracer.frameworks.pytorch.training.divergence import Divergence, Giant
 from zentracer.frameworks.pytorch.training.events import Backward, Update
 from zentracer.frameworks.pytorch.training.layers import Graph, graph_of
 from zentracer.frameworks.pytorch.training.norms import EARLY, Sample, candidates_of
@@ -49,16 +51,33 @@ class Exploding(Detector):
         self._divergence = Divergence()
         self._measures = False
         """Whether the update that is being made is measured."""
-        self._changes: deque[tuple[weakref.ref[Any], list[Change]]] = deque(maxlen=8)
+        self._arrived: deque[Callable[[Update], None]] = deque(maxlen=64)
+        """What to do with losses and changes, in the order they were made in."""
 
     def close(self) -> None:
         """Forget everything."""
         self._norms.unlisten(self._samples)
         self._looks.clear()
         self._divergence.forget()
-        self._changes.clear()
+        self._arrived.clear()
 
     # -- gradients ---------------------------------------------------------------------------------
+
+    def backward_starts(self, run: Backward) -> None:
+        """Note the loss, as long as the first updates are made."""
+        if not self.adaptive or not run.accumulates or not self._divergence.wants_losses:
+            return
+        loss = self.training.watch.steps.loss_of(run.roots)
+        if loss is not None and loss.value is not None:
+            self._note_loss(run.site, loss.value)
+        elif loss is not None and loss.copy is not None:
+            site = run.site
+            self.training.readout.read(
+                loss.copy.reshape(1), lambda found: self._note_loss(site, found[0])
+            )
+
+    def _note_loss(self, site: tuple[int, ...], value: float) -> None:
+        self._arrived.append(lambda _: self._divergence.loss(site, value))
 
     def backward_ended(self, run: Backward) -> None:
         """Judge the gradients that have arrived."""
@@ -152,15 +171,18 @@ class Exploding(Detector):
     def update_ended(self, update: Update) -> None:
         """Judge how far the parameters went."""
         if self._measures or self._asks_for_ratios:
-            reference = weakref.ref(update.optimizer)
-            self.training.ratios.ended(
-                update, lambda changes: self._changes.append((reference, changes))
-            )
-        while self._changes:
-            owner, changes = self._changes.popleft()
+            owner = weakref.ref(update.optimizer)
+            self.training.ratios.ended(update, lambda changes: self._note_changes(owner, changes))
+        while self._arrived:
+            self._arrived.popleft()(update)
+
+    def _note_changes(self, owner: weakref.ref[Any], changes: list[Change]) -> None:
+        def judge(update: Update) -> None:
             optimizer = owner()
             if optimizer is not None and update.frame is not None:
                 self._judge_update(optimizer, changes, update)
+
+        self._arrived.append(judge)
 
     @property
     def _asks_for_ratios(self) -> bool:
@@ -172,7 +194,8 @@ class Exploding(Detector):
         is_late = optimizer is not update.optimizer
         custom = [armed for armed in self.custom if "ratio" in names_of(armed)]
         streak = self._divergence.diverges(optimizer, changes)
-        if not custom and streak is None:
+        giant = self._divergence.giant(optimizer, changes) if streak is None else None
+        if not custom and streak is None and giant is None:
             return
         moved = exploding_words.moved(self.training, optimizer, changes, frame)
         for armed in custom:
@@ -185,6 +208,15 @@ class Exploding(Detector):
             finding = exploding_words.divergence(
                 optimizer, streak, moved, frame, self.training.watch.step or 0
             )
+            self.training.stop(self._wanted(moved[0]), finding, frame)
+        elif giant is not None:
+            self._tell_giant(giant, optimizer, frame)
+
+    def _tell_giant(self, giant: Giant, optimizer: Any, frame: types.FrameType) -> None:
+        moved = exploding_words.moved(self.training, optimizer, giant.changes, frame)
+        if moved and self._is_wanted(moved[0]):
+            step = self.training.watch.step or 0
+            finding = exploding_words.giant(optimizer, giant, moved, frame, step)
             self.training.stop(self._wanted(moved[0]), finding, frame)
 
     # -- conditions --------------------------------------------------------------------------------

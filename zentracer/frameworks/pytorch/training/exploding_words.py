@@ -6,8 +6,9 @@ RUNS IN the training process, when there is something to tell.
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 from torch import nn
 
@@ -16,9 +17,14 @@ from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.suggest import sentence_case
 from zentracer.frameworks.pytorch.training import causes, initial
-from zentracer.frameworks.pytorch.training.builder import lower_gain, optimizer_of, rate_of
+from zentracer.frameworks.pytorch.training.builder import (
+    is_adaptive,
+    lower_gain,
+    optimizer_of,
+    rate_of,
+)
 from zentracer.frameworks.pytorch.training.candidate import Candidate
-from zentracer.frameworks.pytorch.training.divergence import Streak
+from zentracer.frameworks.pytorch.training.divergence import Giant, Streak
 from zentracer.frameworks.pytorch.training.events import Backward
 from zentracer.frameworks.pytorch.training.explosion import Start, norm_of
 from zentracer.frameworks.pytorch.training.layers import Graph, spread_of
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.training.hub import Training
 
 _ROWS = 8
+_HEALTHY = 0.01
+"""Update norm over weight norm of the first steps that are still good; 0.001 is usual."""
 LATE = (
     "norms on an accelerator are read once they have arrived, so the program stands about a step "
     "after the one that they belong to."
@@ -158,7 +166,7 @@ def _causes(worst: Candidate, candidates: list[Candidate], graph: Graph | None) 
 
 
 def moved(
-    training: Training, optimizer: Any, changes: list[Change], frame: types.FrameType
+    training: Training, optimizer: Any, changes: Sequence[Change], frame: types.FrameType
 ) -> list[Candidate]:
     """Return what an update has changed, the largest share of its weights first."""
     op = f"{type(optimizer).__name__}.step"
@@ -180,30 +188,68 @@ def divergence(
     """Return the finding of updates that are larger than the weights."""
     ratios = ", ".join(f"{ratio:.3g}" for ratio in streak.ratios[-5:])
     count = len(streak.ratios)
+    numbers = f"update / weight norm {ratios}"
+    if count > 1:
+        numbers += f" in the last {min(count, 5)} steps"
+    return _too_large(optimizer, numbers, streak.ratios[-1], changed, frame, step)
+
+
+def giant(
+    optimizer: Any, found: Giant, changed: list[Candidate], frame: types.FrameType, step: int
+) -> Finding:
+    """Return the finding of one huge update after which the loss has risen far."""
+    before, after = found.losses or (0.0, 0.0)
+    numbers = (
+        f"update / weight norm {found.ratio:.3g}, and the loss rose from {before:.3g} to "
+        f"{after:.3g} after it"
+    )
+    finding = _too_large(optimizer, numbers, found.ratio, changed, frame, step)
+    count = found.updates
+    finding.note = (
+        f"that was {count} {'step' if count == 1 else 'steps'} ago: what it did to the loss shows "
+        f"afterwards. {finding.note or ''}"
+    ).rstrip()
+    return finding
+
+
+def _too_large(
+    optimizer: Any, numbers: str, ratio: float, changed: list[Candidate], frame: types.FrameType,
+    step: int,
+) -> Finding:  # fmt: skip
     rate = rate_of(optimizer)
-    numbers = f"update / weight norm {ratios} in the last {min(count, 5)} steps"
-    if count == 1:
-        numbers = f"update / weight norm {ratios}"
     if rate is not None:
         numbers += f", learning rate {rate:g}"
     op = changed[0].operation
     why = (
-        f"one step of {op.split('.')[0]} moves the weights {streak.ratios[-1]:.3g} times as far as "
+        f"one step of {op.split('.')[0]} moves the weights {ratio:.3g} times as far as "
         "they are from zero; about 0.001 is healthy."
     )
     suggestions = [
-        causes.learning_rate(optimizer, frame, why),
-        causes.clipping(frame, why="it bounds the step, but hides a rate that is too high."),
+        causes.learning_rate(optimizer, frame, why, divisor=_divisor(optimizer, ratio)),
+        causes.clipping(frame, why="it bounds the step, but hides a rate that is too high.")
+        if not is_adaptive(optimizer)
+        else None,  # its steps do not grow with the gradient
         causes.warm_up(optimizer, step),
     ]
     finding = _update_finding(
         changed[0], changed, frame, f"Updates larger than the weights in {op}"
     )
     finding.numbers = numbers
-    finding.values = {"ratio": streak.ratios[-1], "norm": None}
+    finding.values = {"ratio": ratio, "norm": None}
     finding.module = None
     finding.suggestions = tuple(sentence_case(s) for s in suggestions if s is not None)
     return finding
+
+
+def _divisor(optimizer: Any, ratio: float) -> float:
+    """Return the power of ten by which to divide the learning rate.
+
+    Where the step does not grow with the gradient it is known how long it will be; otherwise
+    large steps have made the gradients large, and a tenth is a beginning.
+    """
+    if not is_adaptive(optimizer):
+        return 10
+    return max(10.0, 10.0 ** math.ceil(math.log10(ratio / _HEALTHY)))
 
 
 def over_ratio(candidate: Candidate, changed: list[Candidate], frame: types.FrameType) -> Finding:

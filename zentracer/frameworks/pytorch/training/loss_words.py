@@ -192,8 +192,17 @@ def _causes(
     why = "a step that is too long throws the weights out of where they had come to."
     if rows is not None and not outliers:
         why = (
-            "no few rows of the batch do this, so it is the weights: the last steps were too long."
+            "no few rows of the batch do this; if it is like the others, it is the weights: the "
+            "last steps were too long."
         )
+        if verdict.kind == "spike":
+            found.append(
+                Suggestion(
+                    title="Look at this batch as a whole",
+                    why=f"half of its rows have a loss of {rows.median:.3g} or more. Labels of "
+                    "other samples do that, and inputs in other units.",
+                )
+            )
     known = list(optimizers)
     optimizer = known[0] if len(known) == 1 else None
     found.append(causes.learning_rate(optimizer, seen.frame, why))

@@ -29,4 +29,12 @@ def _aligned(cells: list[str]) -> list[str]:
 
 
 def _justified(word: str, width: int) -> str:
-    return word.rjust(width) if word[:1].isdigit() or word in {"inf", "nan"} else word.ljust(width)
+    return word.rjust(width) if _is_number(word) else word.ljust(width)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
