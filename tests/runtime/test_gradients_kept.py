@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tests.runtime.watching import watching_for
+from tests.runtime.watching import EVERYTHING, watching_for
 from zentracer.frameworks.pytorch.watch import Watch
 
 FILTERS = ("exploding", "vanishing", "loss_spike", "exploding:norm > 0", "loss_spike:x > 0")
@@ -64,3 +64,28 @@ def test_a_model_and_its_optimiser_go() -> None:
         gc.collect()
         assert [reference() for reference in gone if reference() is not None] == []
         assert host.hits and host.notices == []
+
+
+def train_in_one_function() -> list[bool]:
+    """Return of each batch whether it is still alive while the function runs."""
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 12)
+    batches: list[weakref.ref[Tensor]] = []
+    for _ in range(3):
+        for _ in range(4):
+            x = torch.randn(8, 4)
+            batches.append(weakref.ref(x))
+            F.mse_loss(net(x), x).backward()
+            assert net.weight.grad is not None
+            optimizer.step()
+            optimizer.zero_grad()
+            scheduler.step()
+            del x
+    return [batch() is not None for batch in batches]
+
+
+def test_variables_that_were_read_are_not_kept_by_their_frame() -> None:
+    with watching_for(*EVERYTHING, advice=True) as host:
+        assert not any(train_in_one_function())
+    assert host.notices == []

@@ -5,14 +5,19 @@ RUNS IN the training process, on the hot path: one dictionary look-up per frame 
 
 from __future__ import annotations
 
+import inspect
+import sys
 import types
+from typing import Any, Mapping
 
 from zentracer.control.pydevd.usercode import is_user_code
+from zentracer.control.stop import is_debugger_busy
 
 _known: dict[int, tuple[bool, types.CodeType]] = {}
 """By identity: hashing a code object costs more than the rest of the walk, and equal code may come
 from different files. The entry keeps its code alive, so that an identity is not reused."""
 _MAX_KNOWN = 100_000
+_KEEPS_LOCALS = sys.version_info < (3, 13)
 _PASSING_ON = ("__torch_function__", "__torch_dispatch__")
 
 
@@ -36,6 +41,21 @@ def user_frames(frame: types.FrameType | None, limit: int = 64) -> list[types.Fr
         found.append(frame)
         frame = frame.f_back
     return found
+
+
+def variables(frame: types.FrameType) -> Mapping[str, Any]:
+    """Return the local variables of ``frame``, and leave nothing of them with it.
+
+    Before Python 3.13 the frame of a function keeps what ``f_locals`` has returned: the batch, the
+    output and the loss of one step until the function ends.
+    """
+    found = frame.f_locals
+    if not _KEEPS_LOCALS or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return found
+    copy = dict(found)
+    if not is_debugger_busy():  # within a trace function Python writes the dictionary back
+        found.clear()
+    return copy
 
 
 def forget_known_code() -> None:

@@ -22,7 +22,7 @@ from zentracer.frameworks.pytorch import origin, report, upstream
 from zentracer.frameworks.pytorch.deferred import Deferred
 from zentracer.frameworks.pytorch.explain import inner_operation
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor
-from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.frames import user_frame, variables
 from zentracer.frameworks.pytorch.judge import Verdict, judge
 from zentracer.frameworks.pytorch.main_thread import on_main_thread, soon_on_main_thread
 from zentracer.frameworks.pytorch.meter import Meter
@@ -376,7 +376,7 @@ class Watch:
             place.module
             and place.node
             and guards.is_guarded(
-                place.module, place.node, has_nan=bool(verdict.nan), value_of=user.f_locals.get
+                place.module, place.node, has_nan=bool(verdict.nan), value_of=variables(user).get
             )
         ):
             return None

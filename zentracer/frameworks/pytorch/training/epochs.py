@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 from torch.utils.data import DataLoader
 
-from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.frameworks.pytorch.replace import Replacements
 
 
@@ -92,7 +92,7 @@ class Epochs:
     def number(self, frame: types.FrameType | None) -> int | None:
         """Return the pass, counted from 0, or what a variable ``epoch`` says."""
         for user in user_frames(frame, limit=8):
-            value = user.f_locals.get("epoch")
+            value = variables(user).get("epoch")
             if type(value) is int:
                 return value
         known = self._training or self._current

@@ -12,7 +12,7 @@ from typing import Callable, Iterable
 
 from torch import Tensor, nn
 
-from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.frameworks.pytorch.modules import root_modules, stripped
 
 
@@ -98,7 +98,7 @@ def labels_of(roots: Iterable[nn.Module], frame: types.FrameType | None) -> dict
     wanted = {id(root) for root in roots}
     labels: dict[int, str] = {}
     for user in user_frames(frame):
-        for space in (user.f_locals, user.f_globals):
+        for space in (variables(user), user.f_globals):
             for name, value in list(space.items()):
                 if id(value) in wanted and name != "self" and not name.startswith("_"):
                     labels.setdefault(id(value), name)

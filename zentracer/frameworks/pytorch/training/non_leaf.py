@@ -25,7 +25,7 @@ from zentracer.control.source import (
     parsed,
     scope_of,
 )
-from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.frameworks.pytorch.origin import location
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
 from zentracer.frameworks.pytorch.training.events import Backward, leaves_of
@@ -136,7 +136,7 @@ def _made(
         module = parsed(user.f_code.co_filename)
         if module is None:
             continue
-        names = {n for n, value in list(user.f_locals.items()) if value is x}
+        names = {n for n, value in variables(user).items() if value is x}
         spaces = [(function_node(module, user.f_code), names)]
         spaces.append((module.tree, {n for n, v in list(user.f_globals.items()) if v is x}))
         for scope, held in spaces:

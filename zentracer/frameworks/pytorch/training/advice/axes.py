@@ -12,6 +12,7 @@ from typing import Iterator, Sequence
 from torch import Tensor
 
 from zentracer.control.source import Module, call_name, scope_of, statement_of
+from zentracer.frameworks.pytorch.frames import variables
 
 _SUMS = frozenset(["sum", "mean"])
 
@@ -125,7 +126,7 @@ def _appended(index: ast.AST, dims: int) -> int | None:
 
 
 def _fits(node: ast.expr, frame: types.FrameType, weights: Tensor, dims: int) -> bool:
-    value = frame.f_locals.get(node.id) if isinstance(node, ast.Name) else None
+    value = variables(frame).get(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(value, Tensor) or value.dim() != dims:
         return False
     return value.shape[: weights.dim()] == weights.shape

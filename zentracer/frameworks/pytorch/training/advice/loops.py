@@ -13,7 +13,7 @@ from typing import Any
 from torch.utils.data import DataLoader, IterableDataset
 
 from zentracer.control.source import ancestors, function_node, parsed, place_of
-from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.frames import user_frames, variables
 
 _FRAMES = 4
 
@@ -83,7 +83,7 @@ def _value(node: ast.expr, frame: types.FrameType) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+        return variables(frame).get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         owner = _value(node.value, frame)
         return getattr(owner, "__dict__", {}).get(node.attr)

@@ -22,7 +22,7 @@ from zentracer.control.source import (
     parsed,
     place_of,
 )
-from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.frameworks.pytorch.modules import is_library
 from zentracer.frameworks.pytorch.origin import location
 from zentracer.frameworks.pytorch.training.advice.words import identifiers, words_of
@@ -226,16 +226,25 @@ def _is_in(module: Module, node: ast.AST, code: types.CodeType) -> bool:
 
 def resolver(frame: types.FrameType) -> Any:
     """Return what looks names and dotted names up, as they are now, without running any code."""
-    spaces = (frame.f_locals, frame.f_globals)
+    return _Resolver(variables(frame), frame.f_globals)
 
-    def resolve(node: ast.expr) -> Any:
+
+class _Resolver:
+    """Looks up in local, then in global variables.
+
+    Not a function that calls itself: its closure would be a cycle, in which tensors wait for the
+    garbage collector.
+    """
+
+    def __init__(self, *spaces: Mapping[str, Any]) -> None:
+        self._spaces = spaces
+
+    def __call__(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Name):
-            return next((space[node.id] for space in spaces if node.id in space), None)
+            return next((space[node.id] for space in self._spaces if node.id in space), None)
         if isinstance(node, ast.Attribute):
-            return attribute_of(resolve(node.value), node.attr)
+            return attribute_of(self(node.value), node.attr)
         return None
-
-    return resolve
 
 
 def _attributes_of(module: nn.Module) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional
 from torch import Tensor
 
 from zentracer.control.source import Place, place_of
+from zentracer.frameworks.pytorch.frames import variables
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.training.builder import construction_place
 from zentracer.frameworks.pytorch.training.names import Named
@@ -59,7 +60,7 @@ def name_of(parameter: Tensor, named: Optional[Named], frame: Optional[types.Fra
     if named is not None:
         return named.name
     while frame is not None:
-        for name, value in list(frame.f_locals.items()):
+        for name, value in list(variables(frame).items()):
             if value is parameter:
                 return name
         frame = frame.f_back
