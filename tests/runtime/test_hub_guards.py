@@ -17,6 +17,8 @@ from torch.utils.data import DataLoader
 from tests.runtime.watching import EVERYTHING, Host, watching_for
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch import PyTorch
+from zentracer.frameworks.pytorch.training.advice.clipping import Clipping
+from zentracer.frameworks.pytorch.training.advice.progress import Progress
 
 
 def train(model: nn.Module, steps: int) -> None:
@@ -74,4 +76,49 @@ def test_a_step_that_raises_keeps_nothing_alive() -> None:
         assert sum(model() is not None for model in attempts) < 17
     gc.collect()
     assert not any(model() for model in attempts)
+    assert not host.notices
+
+
+def test_an_attribute_of_a_custom_function_is_no_leaf() -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:  # type: ignore[override]
+            ctx.variable = 3
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
+            return gradient * 2
+
+    model = nn.Linear(4, 2)
+    with watching_for(*EVERYTHING, "exploding:norm > 0", advice=True) as host:
+        Doubled.apply(model(torch.ones(3, 4))).sum().backward()
+    assert host.hits
+    assert not host.notices
+
+
+def test_what_is_noted_of_a_long_run_is_bounded() -> None:
+    host = Host(advice=True)
+    framework = PyTorch(host)
+    framework.arm((ArmedFilter(1, "zentracer.shape", None),), precise=False)
+    try:
+        assert framework._watch is not None
+        detectors = framework._watch.training.detectors
+        clipping = next(d for d in detectors if isinstance(d, Clipping))
+        progress = next(d for d in detectors if isinstance(d, Progress))
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(40):
+            for p in model.parameters():
+                p.grad = torch.ones_like(p)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        for number in range(10_000):
+            framework.logged("loss", 1.0 / (1 + number))
+            framework.logged("val_loss", 1.0 + number)
+            framework.logged(f"loss_{number}", 1.0)
+    finally:
+        framework.disarm()
+    assert len(clipping._stepped) <= 16
+    assert sum(map(len, progress._logged.values())) <= 3 * 4096
     assert not host.notices

@@ -87,7 +87,7 @@ def leaves_of(roots: Iterable[Any]) -> tuple[Tensor, ...]:
     seen, found = set(stack), []
     while stack:
         node = stack.pop()
-        variable = getattr(node, "variable", None)
+        variable = leaf_of(node)
         if variable is not None:
             found.append(variable)
             continue
@@ -96,6 +96,14 @@ def leaves_of(roots: Iterable[Any]) -> tuple[Tensor, ...]:
                 seen.add(following)
                 stack.append(following)
     return tuple(found)
+
+
+def leaf_of(node: Any) -> Any:
+    """Return the leaf in which gradients end at ``node``; None if they go on.
+
+    A custom Function may have an attribute of that name, too, but it always leads on.
+    """
+    return getattr(node, "variable", None) if not node.next_functions else None
 
 
 def node_of(root: Any) -> Any:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from zentracer.frameworks.pytorch.finite import readable_tensor
-from zentracer.frameworks.pytorch.training.events import node_of
+from zentracer.frameworks.pytorch.training.events import leaf_of, node_of
 
 _MAX_NODES = 20_000
 _MAX_SPECTRAL = 16_000_000
@@ -56,7 +56,7 @@ def graph_of(roots: Iterable[Any]) -> Graph:
         for following, _ in node.next_functions:
             if following is None:
                 continue
-            leaf = getattr(following, "variable", None)
+            leaf = leaf_of(following)
             if leaf is not None:
                 known = reached.get(id(leaf))
                 first, uses = (known.depth, known.uses) if known is not None else (depth, 0)

@@ -18,7 +18,7 @@ from zentracer.control.source import place_of
 from zentracer.frameworks.pytorch.finite import PLAIN, readable_tensor, tensors_in
 from zentracer.frameworks.pytorch.nodes import leaf_behind, saved
 from zentracer.frameworks.pytorch.training.detector import Looker
-from zentracer.frameworks.pytorch.training.events import node_of
+from zentracer.frameworks.pytorch.training.events import leaf_of, node_of
 from zentracer.frameworks.pytorch.training.module_names import ModuleNames
 from zentracer.frameworks.pytorch.training.producers import base_of, key_of
 from zentracer.observe.stats import stats
@@ -208,7 +208,7 @@ class Neighbours:
             if current is None or current in seen or len(found) >= _MAX_LINES:
                 continue
             seen.add(current)
-            leaf = getattr(current, "variable", None)
+            leaf = leaf_of(current)
             if leaf is not None:
                 found.append(self._leaf(leaf, depth, frame))
                 continue

@@ -10,9 +10,11 @@ import math
 import sys
 import types
 import weakref
+from collections import deque
 from typing import Any, Mapping, NamedTuple
 
 import torch
+from torch import Tensor
 from torch.amp.grad_scaler import OptState
 from torch.nn.utils import clip_grad
 
@@ -34,6 +36,7 @@ _FOR_SHOW = 1e6
 _FILE = clip_grad.__file__
 _CLIPS = frozenset(["clip_grad_norm_", "clip_grad_value_"])
 _DEPTH = 12
+_MAX_STEPPED = 16
 
 
 class _Scaled(NamedTuple):
@@ -44,6 +47,16 @@ class _Scaled(NamedTuple):
     name: str
 
 
+class _Spent(NamedTuple):
+    """One step of an optimiser, and the first gradient that it used."""
+
+    optimizer: weakref.ref[Any]
+    code: types.CodeType | None
+    lasti: int
+    gradient: weakref.ref[Tensor]
+    version: int
+
+
 class Clipping(Adviser):
     """Compares when gradients are clipped with when they are used."""
 
@@ -51,8 +64,8 @@ class Clipping(Adviser):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._stepped: list[tuple[weakref.ref[Any], types.CodeType | None, int]] = []
-        """Optimisers that have stepped since the last backward, and where."""
+        self._stepped: deque[_Spent] = deque(maxlen=_MAX_STEPPED)
+        """Optimisers that have stepped since gradients were last computed."""
         self._clipped_in_time = False
         self._times: dict[tuple[str, tuple[int, int]], int] = {}
         self._scaled: _Scaled | None = None
@@ -69,8 +82,8 @@ class Clipping(Adviser):
 
     def backward_starts(self, run: Backward) -> None:
         """New gradients come."""
+        self._stepped.clear()
         if run.accumulates:
-            self._stepped.clear()
             self._clipped_in_time, self._scaled = False, None
 
     def update_starts(self, update: Update) -> None:
@@ -88,7 +101,12 @@ class Clipping(Adviser):
         """A step has used the gradients."""
         frame = update.frame
         code, lasti = (frame.f_code, frame.f_lasti) if frame is not None else (None, 0)
-        self._stepped.append((weakref.ref(update.optimizer), code, lasti))
+        first = next((p.grad for p in update.parameters if p.grad is not None), None)
+        if first is not None:
+            gradient, version = weakref.ref(first), first._version
+            self._stepped.append(
+                _Spent(weakref.ref(update.optimizer), code, lasti, gradient, version)
+            )
 
     def _clips(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
@@ -104,17 +122,27 @@ class Clipping(Adviser):
         if not gradients or not isinstance(most, (int, float)) or not most < _FOR_SHOW:
             return
         name = inner.f_code.co_name
-        if not self._are_spent(gradients):
+        if not self._are_spent(gradients, changes=func is not torch.linalg.vector_norm):
             self._clipped_in_time = True
             self._note_scaled(user, name)
         elif not self._clipped_in_time and self._count("late", site(user)):
             self._tell_late(user, name, float(most))
 
-    def _are_spent(self, gradients: set[int]) -> bool:
-        """Tell whether a step has used all of these gradients."""
+    def _are_spent(self, gradients: set[int], *, changes: int) -> bool:
+        """Tell whether a step has used all of these gradients, and they are the same still.
+
+        They may have been computed in another way than by backward since, and put there by hand.
+
+        Args:
+            gradients: identities of those that are clipped.
+            changes: how often the clipping itself has changed each by now.
+        """
         spent: set[int] = set()
-        for ref, *_ in self._stepped:
-            for group in getattr(ref(), "param_groups", ()):
+        for step in self._stepped:
+            first = step.gradient()
+            if first is None or first._version != step.version + changes:
+                continue
+            for group in getattr(step.optimizer(), "param_groups", ()):
                 spent |= {id(p.grad) for p in group["params"] if p.grad is not None}
         return gradients <= spent
 
@@ -140,7 +168,7 @@ class Clipping(Adviser):
         return times == _TWICE
 
     def _tell_late(self, frame: types.FrameType, name: str, most: float) -> None:
-        ref, code, lasti = self._stepped[-1]
+        ref, code, lasti, *_ = self._stepped[-1]
         step = place_of(code, lasti, "step") if code is not None else None
         kind = type(ref()).__name__
         at = f" on line {step.location.line}" if step is not None else ""

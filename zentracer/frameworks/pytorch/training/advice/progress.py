@@ -32,6 +32,9 @@ _AT_CHANCE = 0.01
 _NOISE = 3.0
 """Standard errors by which a loss must lie below that of guessing to count as learning."""
 _MOST_SITES = 8
+_MOST_NAMES = 64
+_MOST_POINTS = 4096
+"""Values of one name that are kept; of more, every second one goes."""
 _POINTS_AFTER = 4
 """Validations in a row after the best one, all worse."""
 _WORSE, _CLEARLY = 1.05, 1.1
@@ -131,15 +134,19 @@ class Progress(Adviser):
         if "loss" not in words or not math.isfinite(value):
             return
         self._order += 1
+        if name not in self._logged and len(self._logged) >= _MOST_NAMES:
+            return
         series = self._logged.setdefault(name, [])
         series.append(_Point(self._order, self.training.watch.step or 0, value))
         if words & _VALIDATION:
+            _drop_what_was_beaten(series)
             self._look_for_overfit(name, series)
+        elif len(series) >= _MOST_POINTS:
+            del series[::2]
 
     def _look_for_overfit(self, name: str, series: list[_Point]) -> None:
-        index = min(range(len(series)), key=lambda index: series[index].value)
-        best, lowest = series[index], series[index].value
-        after = [point.value for point in series[index + 1 :]]
+        best, lowest = series[0], series[0].value
+        after = [point.value for point in series[1:]]
         frame = user_frame(sys._getframe(1))
         if frame is None or len(after) < _POINTS_AFTER or lowest <= 0:
             return
@@ -175,3 +182,11 @@ class Progress(Adviser):
         before = [point.value for point in series if point.order <= order][-half:]
         now = [point.value for point in series][-half:]
         return (statistics.fmean(before), statistics.fmean(now)) if before else None
+
+
+def _drop_what_was_beaten(series: list[_Point]) -> None:
+    """Let ``series`` begin with its lowest value; in the middle of a long one, some go."""
+    index = min(range(len(series)), key=lambda index: series[index].value)
+    del series[:index]
+    if len(series) >= _MOST_POINTS:
+        del series[1:-1:2]
