@@ -237,6 +237,10 @@ HEALTHY: dict[str, Callable[[], list[float]]] = {
         (1 + step // 100 / 3) * (0.3 + math.exp(-(step % 100) / 20)) * noise(0.1)
         for step in range(400)
     ],
+    "noisy, then data from another domain": lambda: [
+        0.1 * noise(0.45) + (4 * math.exp(-(step - 100) / 5) if step >= 100 else 0)
+        for step in range(200)
+    ],
     "warm restarts": lambda: [
         (0.05 + (0.3 if step % 50 < 8 and step > 50 else 0) + math.exp(-step / 30)) * noise(0.1)
         for step in range(300)
