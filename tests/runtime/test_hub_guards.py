@@ -122,3 +122,33 @@ def test_what_is_noted_of_a_long_run_is_bounded() -> None:
     assert len(clipping._stepped) <= 16
     assert sum(map(len, progress._logged.values())) <= 3 * 4096
     assert not host.notices
+
+
+@pytest.mark.parametrize("defer", [False, True])
+def test_all_objects_are_looked_at_a_few_times_only(
+    defer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_objects, looks = gc.get_objects, 0
+
+    def counted() -> list[Any]:
+        nonlocal looks
+        looks += 1
+        return all_objects()
+
+    monkeypatch.setattr(gc, "get_objects", counted)
+    body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(head.parameters(), 0.01)
+    filters = ("stalled", "exploding:match('x.*') and norm > 1e9")
+    with watching_for(*filters, advice=True, defer=defer) as host:
+        for _ in range(48):
+            x = torch.ones(3, 4, requires_grad=True)  # a leaf of its own in each step
+            optimizer.zero_grad()
+            body.zero_grad()
+            head(body(x)).sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                for p in body.parameters():
+                    assert p.grad is not None
+                    p -= 0.01 * p.grad
+    assert looks <= 8
+    assert not host.hits and not host.notices

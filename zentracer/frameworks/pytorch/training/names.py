@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.frameworks.pytorch.modules import root_modules, stripped
 
+_MAX_UNKNOWN = 10_000
+
 
 @dataclass(frozen=True)
 class Named:
@@ -32,6 +34,9 @@ class Named:
 class ParameterNames:
     """Names of the parameters of all live models.
 
+    A miss makes it look at all live objects. So that a program which makes leaves in each step
+    does not pay for that in each step, each look in vain doubles the misses until the next one.
+
     Args:
         is_used: tells of a model whether it takes part in the training. Others, such as copies
             that were left behind, are no reason to say which model a name belongs to.
@@ -41,6 +46,8 @@ class ParameterNames:
         self._is_used = is_used
         self._known: dict[int, tuple[weakref.ref[Tensor], Named]] = {}
         self._unknown: dict[int, weakref.ref[Tensor]] = {}
+        self._misses = 0
+        self._in_vain = 0
 
     def of(self, parameter: Tensor, frame: types.FrameType | None = None) -> Named | None:
         """Return the name of ``parameter``; None if no module has it.
@@ -55,10 +62,17 @@ class ParameterNames:
         missing = self._unknown.get(id(parameter))
         if missing is not None and missing() is parameter:
             return None
-        self.refresh(frame)
-        found = self._known.get(id(parameter))
-        if found is not None and found[0]() is parameter:
-            return found[1]
+        self._misses += 1
+        if self._misses >= 2**self._in_vain:
+            self._misses = 0
+            self.refresh(frame)
+            found = self._known.get(id(parameter))
+            if found is not None and found[0]() is parameter:
+                self._in_vain = 0
+                return found[1]
+            self._in_vain += 1
+        if len(self._unknown) >= _MAX_UNKNOWN:
+            self._unknown.clear()
         self._unknown[id(parameter)] = weakref.ref(parameter)
         return None
 

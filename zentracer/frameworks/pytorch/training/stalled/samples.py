@@ -48,9 +48,15 @@ def small_sample(parameter: Tensor) -> Optional[Tensor]:
 
 
 def when_unchanged(
-    readout: Readout, entries: Iterable[Watched], then: Callable[[list[Watched]], None]
+    readout: Readout,
+    entries: Iterable[Watched],
+    then: Callable[[list[Watched]], None],
+    changed: Callable[[list[Watched]], None] = lambda _: None,
 ) -> None:
-    """Hand those whose content is the same as at first to ``then``, now or once devices tell."""
+    """Hand those whose content is the same as at first to ``then``, now or once devices tell.
+
+    The others are handed to ``changed``; those that cannot be read, to neither.
+    """
     by_device: dict[torch.device, list[tuple[Watched, Tensor]]] = {}
     for entry in entries:
         parameter = entry.parameter()
@@ -64,6 +70,7 @@ def when_unchanged(
         found = [entry for entry, _ in pairs]
 
         def arrived(numbers: list[float], found: list[Watched] = found) -> None:
+            changed([entry for entry, moved in zip(found, numbers) if moved])
             then([entry for entry, moved in zip(found, numbers) if not moved])
 
         readout.read(flags, arrived)

@@ -29,6 +29,7 @@ from zentracer.frameworks.pytorch.training.stalled.unowned_case import STEPS, Ca
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.training.hub import Training
 
+_MAX_ASKED = 10_000
 Report = Callable[[Finding, types.FrameType], None]
 
 
@@ -53,6 +54,8 @@ class Unowned:
     def backward_ended(self, run: Backward) -> None:
         """Note what got a gradient."""
         if not run.accumulates or run.inputs:
+            if len(self._asked_plain) >= _MAX_ASKED:
+                self._asked_plain.clear()
             for asked in run.inputs:
                 if isinstance(asked, Tensor):
                     self._asked_plain[id(asked)] = weakref.ref(asked)
@@ -79,12 +82,12 @@ class Unowned:
                 entry = self._suspects[identity] = watched(leaf)
             entry.count += 1
         due = [e for e in self._suspects.values() if e.count >= STEPS and not e.told]
-        if due and self._look_up_owners(update):
+        is_news = any(e.count == STEPS for e in due)  # looking up is slow: once for each
+        if is_news and self._look_up_owners(update):
             owned = {id(p) for o in self._owners(update) for p in parameters_of(o)}
             due = [e for e in due if id(e.parameter()) not in owned]
         if due:
-            when_unchanged(self._training.readout, due, self._unchanged)
-            self._drop_changing(due)
+            when_unchanged(self._training.readout, due, self._unchanged, self._changed)
         if self._ready and update.frame is not None:
             ready, self._ready = self._ready, []
             Case(self, update, update.frame, ready, alive, owned).tell()
@@ -108,19 +111,15 @@ class Unowned:
 
     def _unchanged(self, entries: list[Watched]) -> None:
         for entry in entries:
-            entry.told = True
-            self._ready.append(entry)
+            if not entry.told:  # several questions may be on their way to a device
+                entry.told = True
+                self._ready.append(entry)
 
-    def _drop_changing(self, due: list[Watched]) -> None:
+    def _changed(self, entries: list[Watched]) -> None:
         """Leave those alone that change: somebody updates them."""
-        deferred = any(
-            (p := e.parameter()) is not None and self._training.watch.defers(p) for e in due
-        )
-        if deferred:
-            return
-        for entry in due:
+        for entry in entries:
             parameter = entry.parameter()
-            if not entry.told and parameter is not None:
+            if parameter is not None:
                 self._fine[id(parameter)] = entry.parameter
                 self._suspects.pop(id(parameter), None)
 
