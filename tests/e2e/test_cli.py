@@ -224,6 +224,7 @@ def test_an_unknown_name_in_a_condition_is_said_before_anything_runs(
     assert "'stepp'" in result.stderr
     assert "Did you mean 'step'?" in result.stderr
     assert result.stdout == ""
+    assert result.stderr.count("is not a name of conditions") == 1
 
 
 def test_a_runtime_that_is_switched_off_is_not_taken_for_a_healthy_program(
@@ -346,6 +347,18 @@ def test_the_contrastive_example(tmp_path: Path):
     assert finding["phase"] == "backward"
     assert finding["suggestions"]
     assert "epoch 0" in result.stderr
+
+
+def test_the_deep_cnn_and_its_repair(tmp_path: Path):
+    program = str(EXAMPLES / "deep_cnn.py")
+    arguments = ("--first", "--json", "--break", "vanishing", program, "--steps", "10")
+    broken = debug(*arguments, folder=tmp_path)
+    assert broken.returncode == 3
+    [finding] = findings(broken)
+    assert finding["filter"] == "zentracer.vanishing"
+    assert "self.features(images)" in finding["origin"]["text"]
+    repaired = debug(*arguments, "--repaired", folder=tmp_path)
+    assert (repaired.returncode, findings(repaired)) == (0, [])
 
 
 def test_child_processes_say_nothing_of_the_debugger(write_program: Write, tmp_path: Path):

@@ -75,6 +75,8 @@ class Run:
         self._problem: UsageProblem | None = None
         self._failure: str | None = None
         self._said: set[str] = set()
+        self._held: list[str] | None = []
+        """What ZenTracer says before it is known which breaks are refused: may_run says those."""
 
     def to_the_end(self) -> Outcome:
         """Start, serve events until the program has ended, clean up."""
@@ -86,6 +88,7 @@ class Run:
                 while not self._over:
                     self._serve(self._events.get())
             finally:
+                self._say_held(besides=set())
                 self._clean_up(adapter)
         if self._problem is not None:
             raise self._problem
@@ -211,6 +214,7 @@ class Run:
 
     def may_run(self, refused: list[tuple[int, str]]) -> bool:
         """A refused break ends the run before the program's first line."""
+        self._say_held(besides={message for _, message in refused})
         if not refused:
             return True
         texts = [self._refusal(index, message) for index, message in refused]
@@ -249,10 +253,12 @@ class Run:
 
     def output(self, category: str, text: str) -> None:
         """Pass on what the adapter wants shown; ``important`` is what ZenTracer itself says."""
-        if category == "important":
-            self._say_once(text)
-        else:
+        if category != "important":
             self._printer.output(category, text)
+        elif self._held is not None:
+            self._held.append(text)
+        else:
+            self._say_once(text)
 
     def start_failed(self, session: Session, message: str) -> None:
         """Without its first process there is no run; other processes are only reported."""
@@ -289,7 +295,14 @@ class Run:
         else:  # there is no adapter left to ask
             self._program.send(signal.SIGKILL)
 
+    def _say_held(self, besides: set[str]) -> None:
+        held, self._held = self._held or [], None
+        for text in held:
+            if text.strip() not in besides:
+                self._say_once(text)
+
     def _say_once(self, text: str) -> None:
+        text = text.strip()
         if text not in self._said:
             self._said.add(text)
             self._printer.problem(text)
