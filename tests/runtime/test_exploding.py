@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tests.runtime.watching import Host, watching_for
+from zentracer.frameworks.pytorch.training.ratios import Ratios
 from zentracer.frameworks.pytorch.watch import Watch
 
 
@@ -211,6 +212,27 @@ def test_one_update_that_leaves_nothing_of_the_weights() -> None:
     edit = hit.details.suggestions[0].edit
     assert edit is not None and edit.new_text.endswith("lr=0.001)")
     assert "1 step ago" in (hit.details.note or "")
+
+
+def test_updates_are_measured_seldom_until_something_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+    starts = Ratios.starts
+    monkeypatch.setattr(
+        Ratios, "starts", lambda self, update: (measured.append(step), starts(self, update))
+    )
+    net = mlp(20, 64, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    x, y = regression(128, 20)
+    with watching_for("exploding") as host:
+        for step in range(140):
+            if step == 116:
+                optimizer.param_groups[0]["lr"] = 2.0
+            fit(net, optimizer, x, y)
+    assert [step for step in measured if 50 <= step < 116] == [63, 79, 95, 111]
+    (hit,) = host.hits
+    assert measured[measured.index(111) + 1] == 116
+    assert (hit.details.step or 0) <= 118
+    assert any("learning rate from 2 to 0.2" in s.title for s in hit.details.suggestions)
 
 
 def test_the_edit_takes_a_tenth_of_the_number_where_it_is_written() -> None:

@@ -13,6 +13,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, Hashable, Sequence
 
+from zentracer.frameworks.pytorch.training.builder import rate_of
 from zentracer.frameworks.pytorch.training.ratios import SAMPLED, Change
 
 LARGE = 1.0
@@ -27,8 +28,15 @@ _FAST_PRODUCT = 50.0
 """Two in a row are enough if the second is 10 and both together 50 times the weights."""
 _AT_ONCE = 1e4
 _FIRST = 50
-"""Updates of an optimiser that are all measured; later one in four is, unless it was large."""
+"""Updates of an optimiser that are all measured; later one in four is, unless they are large."""
 _ROUND = 4
+_QUIET_ROUND = 16
+"""One in so many is while updates are small and gradients do not grow."""
+_QUIET = 0.01
+"""Update norm over weight norm that counts as small."""
+_GROWN = 2.0
+"""Times the norm of all gradients at the last measurement. An update with a learning rate grown so
+much is measured at once."""
 _WATCHFUL = 0.1
 """Update norm over weight norm from which on the following ones are measured too."""
 _GIANT = 3.0
@@ -53,6 +61,9 @@ class Streak:
     start: float = 0.0
     """Norm of all weights before the first."""
     giant: Giant | None = None
+    rate: float = 0.0
+    gradients: float = 0.0
+    """Learning rate and norm of all gradients when an update was measured last."""
 
 
 @dataclass
@@ -89,16 +100,14 @@ class Divergence:
         self._streaks: weakref.WeakKeyDictionary[Any, Streak] = weakref.WeakKeyDictionary()
         self._losses: dict[Hashable, float] = {}
         """The largest so far, by the place that calls backward."""
+        self.wants_losses = True
+        """Whether the training is at its beginning, and one optimiser has the loss to itself."""
 
     def forget(self) -> None:
         """Know nothing any more."""
         self._streaks.clear()
         self._losses.clear()
-
-    @property
-    def wants_losses(self) -> bool:
-        """Whether the training is at its beginning, and one optimiser has the loss to itself."""
-        return len(self._streaks) < 2 and all(s.updates < _FIRST for s in self._streaks.values())
+        self.wants_losses = True
 
     def loss(self, site: Hashable, value: float) -> None:
         """Take a loss in."""
@@ -122,12 +131,25 @@ class Divergence:
             streak.giant = None
         return giant if giant.losses is not None else None
 
-    def measures(self, optimizer: Any) -> bool:
-        """Tell whether the update that is about to be made should be measured."""
+    def measures(self, optimizer: Any, gradients: float) -> bool:
+        """Tell whether the update that is about to be made should be measured.
+
+        Args:
+            optimizer: whose update it is.
+            gradients: norm of all gradients of the last pass.
+        """
         streak = self._streaks.setdefault(optimizer, Streak())
         streak.updates += 1
-        is_first, is_turn = streak.updates <= _FIRST, streak.updates % _ROUND == 0
-        return is_first or is_turn or streak.last > _WATCHFUL
+        if self.wants_losses:
+            self.wants_losses = len(self._streaks) < 2 and streak.updates < _FIRST
+        rate = rate_of(optimizer) or 0.0
+        is_due = streak.updates <= _FIRST or streak.last > _WATCHFUL
+        if not is_due and rate <= _GROWN * streak.rate:
+            is_quiet = streak.last < _QUIET and gradients <= _GROWN * streak.gradients
+            if streak.updates % (_QUIET_ROUND if is_quiet else _ROUND):
+                return False
+        streak.rate, streak.gradients = rate, gradients
+        return True
 
     def diverges(self, optimizer: Any, changes: Sequence[Change]) -> Streak | None:
         """Take an update in; return those in a row, if they are too large to be healthy."""

@@ -164,7 +164,9 @@ class Exploding(Detector):
     def update_starts(self, update: Update) -> None:
         """Note where the parameters are."""
         self._norms.updated(update)
-        self._measures = bool(self.adaptive) and self._divergence.measures(update.optimizer)
+        self._measures = bool(self.adaptive) and self._divergence.measures(
+            update.optimizer, self._norms.last_total
+        )
         if self._measures or self._asks_for_ratios:
             self.training.ratios.starts(update)
 

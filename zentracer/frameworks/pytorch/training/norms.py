@@ -8,6 +8,7 @@ before each update, so that it compares like with like; every pass can be judged
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 import weakref
@@ -57,7 +58,7 @@ class Sample:
     is_late: bool
     """Whether they were read from a device, after the program had gone on."""
 
-    @property
+    @functools.cached_property
     def total(self) -> float:
         """The norm of all gradients together."""
         return math.hypot(*self.norms)
@@ -108,6 +109,8 @@ class GradientNorms:
         self._updates: int | None = None
         self._last_update: Callable[[], Update | None] = lambda: None
         self._blind = 0
+        self.last_total = 0.0
+        """The norm of all gradients of the last pass, wherever it was."""
 
     def listen(self) -> deque[Sample]:
         """Return where each new sample will be put."""
@@ -166,6 +169,7 @@ class GradientNorms:
                 self.series.pop(next(iter(self.series)))
             series = self.series[sample.site] = Series()
         series.add(sample)
+        self.last_total = sample.total
         for queue in self._queues:
             queue.append(sample)
 
