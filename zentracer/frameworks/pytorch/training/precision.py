@@ -227,8 +227,10 @@ class Precision(ActivationDetector[_State]):
         ]
         if not gradients:
             return
+        device = gradients[0][1].device  # of a model on several: the part nearest to the loss
+        gradients = [(leaf, g) for leaf, g in gradients if g.device == device]
         loss = run.roots[0].detach() if len(run.roots) == 1 else torch.ones(())
-        parts = [loss.float().reshape(-1)[:1].to(gradients[0][1].device)]
+        parts = [loss.float().reshape(-1)[:1].to(device)]
         parts += [
             torch.stack((g.abs().amax().float(), (g == 0).sum(dtype=torch.float32)))
             for _, g in gradients
