@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import types
-import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import torch
@@ -22,10 +21,11 @@ from zentracer.frameworks.pytorch.meter import clock
 from zentracer.frameworks.pytorch.report import Finding, advice_of, brief
 from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.epochs import Epochs
-from zentracer.frameworks.pytorch.training.events import Backward, Update, leaves_of, parameters_of
+from zentracer.frameworks.pytorch.training.events import Update, parameters_of
 from zentracer.frameworks.pytorch.training.module_tap import ModuleTap
 from zentracer.frameworks.pytorch.training.names import ParameterNames
 from zentracer.frameworks.pytorch.training.norms import GradientNorms
+from zentracer.frameworks.pytorch.training.passes import Passes
 from zentracer.frameworks.pytorch.training.ratios import Ratios
 from zentracer.frameworks.pytorch.training.readout import Readout
 from zentracer.frameworks.pytorch.training.registry import DETECTORS, advisers
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 _EVENTS = ("backward_starts", "backward_ended", "update_starts", "update_ended")
 _QUIET_STEPS = 50
 """A finding is told again only after its cause was gone for so many steps."""
-_LEAVES_ANEW = 20
-"""Backward passes from one place after which its leaves are looked up again."""
-_MAX_SITES = 256
-"""Places that call backward whose leaves are known; code that is made as it runs has more."""
 _MAX_UNDER_WAY = 16
 """Optimisers whose step has begun; one that raises never ends it."""
 
@@ -61,7 +57,7 @@ class Training:
         self._epochs = Epochs(watch.report_failure)
         self._told: dict[Any, int] = {}
         self._depth = 0
-        self._leaves: dict[tuple[int, ...], tuple[int, tuple[Any, ...]]] = {}
+        self._passes = Passes(watch)
         self._updates: dict[int, Update] = {}
         self._compiled_is_said = False
 
@@ -101,7 +97,7 @@ class Training:
         self.gradient_norms.forget()
         self.ratios.forget()
         self._told.clear()
-        self._leaves.clear()
+        self._passes.forget()
         self._updates.clear()
 
     def _take(self, detectors: tuple[Detector, ...]) -> None:
@@ -168,7 +164,9 @@ class Training:
             return run(self.watch, engine, roots, args, kwargs)
         start = clock()
         try:
-            event = self._backward_event(roots, args, kwargs)
+            wants_leaves = any(detector.wants_leaves for detector in self.detectors)
+            frame = user_frame(sys._getframe(1))
+            event = self._passes.event(roots, args, kwargs, frame, wants_leaves=wants_leaves)
         except Exception as error:  # a graph that is read in no known way: it runs unwatched
             self.watch.report_failure("look at this backward pass", error)
             return run(self.watch, engine, roots, args, kwargs)
@@ -325,38 +323,6 @@ class Training:
         except Exception as error:  # ours to report, never the training's to die from
             self.watch.report_failure("use what a device has computed", error)
 
-    def _backward_event(
-        self, roots: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Backward:
-        inputs = args[3] if len(args) > 3 else kwargs.get("inputs")
-        scaler = self.watch.scaler() if self.watch.scaler is not None else None
-        event = Backward(
-            roots=tuple(roots),
-            inputs=tuple(inputs or ()),
-            accumulates=bool(kwargs.get("accumulate_grad")),
-            create_graph=bool(args[2]) if len(args) > 2 else False,
-            frame=user_frame(sys._getframe(2)),
-            scale=_scale_of(scaler),
-        )
-        if any(detector.wants_leaves for detector in self.detectors):
-            event.leaves = self._leaves_for(event)
-        return event
-
-    def _leaves_for(self, event: Backward) -> tuple[Any, ...]:
-        """Return the leaves of a graph, as found the last time the same line was reached."""
-        if event.site not in self._leaves and len(self._leaves) >= _MAX_SITES:
-            self._leaves.clear()
-        count, known = self._leaves.get(event.site, (0, ()))
-        leaves = tuple(ref() for ref in known)
-        # (``None not in leaves`` would compare each tensor with None, which is slow.)
-        if count > 1 and count % _LEAVES_ANEW and all(leaf is not None for leaf in leaves):
-            self._leaves[event.site] = (count + 1, known)
-            return leaves
-        with unseen():
-            found = leaves_of(event.roots)
-        self._leaves[event.site] = (count + 1, tuple(map(weakref.ref, found)))
-        return found
-
     def _lookers_for(self, module: Any) -> tuple[tuple[Detector, Looker], ...]:
         found: list[tuple[Detector, Looker]] = []
         for detector in self.detectors:
@@ -437,11 +403,3 @@ def _overriding(event: str, detectors: tuple[Detector, ...]) -> tuple[Detector, 
     """Return the detectors that want to be told of an event."""
     base = getattr(Detector, event)
     return tuple(d for d in detectors if getattr(type(d), event) is not base)
-
-
-def _scale_of(scaler: Any) -> float:
-    """Return the factor of a gradient scaler, as far as it is known without waiting."""
-    scale = getattr(scaler, "_scale", None)
-    if scale is None or not scale.is_cpu:
-        return 1.0
-    return float(scale) or 1.0
