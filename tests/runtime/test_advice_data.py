@@ -234,10 +234,10 @@ def constant_weights() -> list[float]:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.hidden = nn.Linear(32, 16)  # <- here
+            self.hidden = nn.Linear(32, 16)
             self.out = nn.Linear(16, 1)
             for layer in (self.hidden, self.out):
-                nn.init.constant_(layer.weight, 0.1)
+                nn.init.constant_(layer.weight, 0.1)  # <- here
                 nn.init.zeros_(layer.bias)
 
         def forward(self, x: Tensor) -> Tensor:
@@ -253,6 +253,54 @@ def constant_weights() -> list[float]:
         optimizer.step()
         out.append(loss.item())
     return out
+
+
+def fitted(model: nn.Module) -> list[float]:
+    return trained(model, torch.randn(8, 32), labels(8))
+
+
+@PROGRAMS.gives("poor_initialisation")
+def parameters_filled_in_a_loop() -> list[float]:
+    model = nn.Sequential(nn.Linear(32, 16), nn.Tanh(), nn.Linear(16, 4))
+    mask = torch.empty(4)
+    mask.fill_(0.1)
+    for p in model.parameters():
+        p.data.fill_(0.1)  # <- here
+    return fitted(model)
+
+
+@PROGRAMS.gives("poor_initialisation")
+def a_method_of_the_model_fills_one_layer() -> list[float]:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden, self.out = nn.Linear(32, 16), nn.Linear(16, 4)
+            self.reset()
+
+        def reset(self) -> None:
+            nn.init.constant_(self.hidden.weight.data, 0.1)  # <- here
+            nn.init.constant_(self.out.weight, 0.1)
+            nn.init.zeros_(self.hidden.bias)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.out(self.hidden(x).tanh())
+
+    return fitted(Model())
+
+
+@PROGRAMS.gives("poor_initialisation")
+def a_weight_of_its_own_class() -> list[float]:
+    class Dense(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.full((16, 32), 0.1))  # <- here
+
+        def forward(self, x: Tensor) -> Tensor:
+            return F.linear(x, self.weight)
+
+    last = nn.Linear(16, 4)
+    last.weight.data[:] = 0.1
+    return fitted(nn.Sequential(Dense(), nn.Tanh(), last))
 
 
 @PROGRAMS.gives("poor_initialisation")

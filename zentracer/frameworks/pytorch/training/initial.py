@@ -49,7 +49,7 @@ def edit_of(worst: Candidate, spread: float, method: tuple[str, str]) -> TextEdi
     root = named.root() if named is not None else None
     if named is None or root is None:
         return None
-    for trees, needs_number in ((_classes(root), False), (_files(root, worst.frame), True)):
+    for trees, needs_number in ((classes_of(root), False), (files_of(root, worst.frame), True)):
         found = {
             call: (path, module)
             for path, module, tree in trees
@@ -63,7 +63,7 @@ def edit_of(worst: Candidate, spread: float, method: tuple[str, str]) -> TextEdi
     return None
 
 
-def _classes(root: nn.Module) -> Iterator[tuple[str, Module, ast.AST]]:
+def classes_of(root: nn.Module) -> Iterator[tuple[str, Module, ast.AST]]:
     """Yield the user's classes that a model consists of."""
     for kind in {type(module) for module in root.modules()}:
         code = getattr(inspect.unwrap(kind.__init__), "__code__", None)
@@ -78,8 +78,11 @@ def _classes(root: nn.Module) -> Iterator[tuple[str, Module, ast.AST]]:
                 yield code.co_filename, module, node
 
 
-def _files(root: nn.Module, frame: types.FrameType | None) -> Iterator[tuple[str, Module, ast.AST]]:
-    paths = {path for path, _, _ in _classes(root)}
+def files_of(
+    root: nn.Module, frame: types.FrameType | None
+) -> Iterator[tuple[str, Module, ast.AST]]:
+    """Yield the files of a model's classes and of the running functions."""
+    paths = {path for path, _, _ in classes_of(root)}
     paths |= {user.f_code.co_filename for user in user_frames(frame)}
     for path in paths:
         module = parsed(path)
@@ -88,7 +91,7 @@ def _files(root: nn.Module, frame: types.FrameType | None) -> Iterator[tuple[str
 
 
 def _draws(module: Module, call: ast.Call, attribute: str) -> bool:
-    target = _target(call)
+    target = target_of(call)
     return (
         call_name(call) in _SPREADS
         and target is not None
@@ -96,16 +99,16 @@ def _draws(module: Module, call: ast.Call, attribute: str) -> bool:
     )
 
 
-def _target(call: ast.Call) -> ast.expr | None:
+def target_of(call: ast.Call) -> ast.expr | None:
     """Return what a call draws: ``w`` in ``nn.init.normal_(w)`` and in ``w.data.normal_()``."""
-    if _is_method(call):
+    if is_method(call):
         value = call.func.value if isinstance(call.func, ast.Attribute) else None
         is_data = isinstance(value, ast.Attribute) and value.attr == "data"
         return value.value if is_data and isinstance(value, ast.Attribute) else value
     return call.args[0] if call.args else None
 
 
-def _is_method(call: ast.Call) -> bool:
+def is_method(call: ast.Call) -> bool:
     """Tell ``w.normal_()`` from ``nn.init.normal_(w)``."""
     holder = call.func.value if isinstance(call.func, ast.Attribute) else None
     name = getattr(holder, "attr", None) or getattr(holder, "id", None)
@@ -115,11 +118,11 @@ def _is_method(call: ast.Call) -> bool:
 def _is_alike(call: ast.Call, spread: float, *, needs_number: bool) -> bool:
     """Tell whether weights with the standard deviation ``spread`` can come from ``call``."""
     index, name, usual = _SPREADS[call_name(call)]
-    written = _number(call, index - _is_method(call), name, usual)
+    written = _number(call, index - is_method(call), name, usual)
     if written is None:
         return not needs_number
     if name == "b":
-        low = _number(call, 1 - _is_method(call), "a", 0.0)
+        low = _number(call, 1 - is_method(call), "a", 0.0)
         written = (written - low) / math.sqrt(12) if low is not None else spread
     return spread / _ALIKE <= abs(written) <= spread * _ALIKE
 
@@ -138,10 +141,10 @@ def _number(call: ast.Call, index: int, name: str, usual: float) -> float | None
 
 
 def _edit(path: str, module: Module, call: ast.Call, method: tuple[str, str]) -> TextEdit | None:
-    target = _target(call)
+    target = target_of(call)
     if target is None or not isinstance(call.func, ast.Attribute):
         return None  # a bare function was imported by its name; the other one may not be
-    space = f"{_namespace(module)}.init" if _is_method(call) else module.text(call.func.value)
+    space = f"{_namespace(module)}.init" if is_method(call) else module.text(call.func.value)
     text = f"{space}.{method[0]}({module.text(target)}, {method[1]})"
     return edits.replace(Place(location(path, call.lineno), module, call), call, text)
 

@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase  # type: ignore[attr-defined]
 from torch.nn.modules.conv import _ConvNd  # type: ignore[attr-defined]
 
-from zentracer.control.source import Place
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
-from zentracer.frameworks.pytorch.training.advice.places import assignment_of
+from zentracer.frameworks.pytorch.training.advice.constants import filling_line, making_line
 from zentracer.frameworks.pytorch.training.events import Update
 from zentracer.frameworks.pytorch.training.names import Named
 from zentracer.wire.messages import Suggestion
@@ -41,10 +40,11 @@ class _Start:
     """The first steps of one optimiser."""
 
     looks: int = 0
-    copies: dict[int, tuple[weakref.ref[Tensor], int]] = field(
-        default_factory=lambda: dict[int, "tuple[weakref.ref[Tensor], int]"]()
+    copies: dict[int, tuple[weakref.ref[Tensor], int, float]] = field(
+        default_factory=lambda: dict[int, "tuple[weakref.ref[Tensor], int, float]"]()
     )
-    """Weights whose units are copies of each other, and in how many steps they were."""
+    """Weights whose units are copies of each other, in how many steps they were, and what all
+    elements were at first; NaN if they differed along the row."""
     scales: list[tuple[weakref.ref[Tensor], float]] = field(
         default_factory=lambda: list["tuple[weakref.ref[Tensor], float]"]()
     )
@@ -103,21 +103,22 @@ class Initialisation(Adviser):
                 weights.append(p)
         if not weights or len({p.device for p in weights}) > 1:
             return
-        alike = torch.stack([_rows_agree(p) & _rows_agree(p.grad) for p in weights])  # type: ignore[arg-type]
+        alike = [_rows_agree(p) & _rows_agree(p.grad) for p in weights]  # type: ignore[arg-type]
+        values = [_only_value(p) for p in weights]
         refs = [weakref.ref(p) for p in weights]
 
         def then(numbers: list[float]) -> None:
-            for ref, is_alike in zip(refs, numbers):
+            for ref, is_alike, value in zip(refs, numbers, numbers[len(refs) :]):
                 p = ref()
                 if p is not None and is_alike:
-                    _, times = start.copies.get(id(p), (ref, 0))
-                    start.copies[id(p)] = (ref, times + 1)
+                    _, times, first = start.copies.get(id(p), (ref, 0, value))
+                    start.copies[id(p)] = (ref, times + 1, first)
 
-        self.training.readout.read(alike.float(), then)
+        self.training.readout.read(torch.stack([x.float() for x in (*alike, *values)]), then)
 
     def _judge(self, start: _Start, update: Update) -> None:
-        copies = [ref() for ref, times in start.copies.values() if times == _LOOKS]
-        alive = [p for p in copies if p is not None]
+        copies = [(ref(), x) for ref, times, x in start.copies.values() if times == _LOOKS]
+        alive = [(p, x) for p, x in copies if p is not None]
         scales = [(p, x) for ref, x in start.scales if (p := ref()) is not None]
         start.copies.clear()
         start.scales = []
@@ -126,22 +127,24 @@ class Initialisation(Adviser):
         elif len(scales) >= _LAYERS:
             self._tell_scales(scales, update)
 
-    def _tell_copies(self, weights: list[Tensor], update: Update) -> None:
+    def _tell_copies(self, weights: list[tuple[Tensor, float]], update: Update) -> None:
         assert update.frame is not None
-        named = self.training.names.of(weights[0], update.frame)
+        weight, value = weights[0]
+        named = self.training.names.of(weight, update.frame)
         name = named.name if named is not None else "a weight"
         more = f", as in {len(weights) - 1} more weights" if len(weights) > 1 else ""
         self.tell(
             RULE,
             update.frame,
-            f"all {weights[0].shape[0]} rows of {name} are equal and get equal gradients{more}: "
+            f"all {weight.shape[0]} rows of {name} are equal and get equal gradients{more}: "
             "these units stay copies of each other, however long it trains",
             headline=f"Units of {name} are copies",
             op="step",
             phase="update",
-            origin=_made(named),
+            origin=filling_line(weight, named, value, update.frame)
+            or making_line(named, update.frame),
             module=named.module_name if named is not None else None,
-            tensor=weights[0].detach(),
+            tensor=weight.detach(),
             suggestions=(
                 Suggestion(
                     title="initialise the weights at random",
@@ -177,7 +180,7 @@ class Initialisation(Adviser):
             headline=f"Weights start too {'large' if told is large else 'small'}",
             op="step",
             phase="update",
-            origin=_made(named),
+            origin=making_line(named, update.frame),
             module=named.module_name,
             evidence=tuple(f"{n.name}  {x:.3g} / sqrt(fan-in)" for n, x in told[:12]),
             suggestions=(
@@ -199,15 +202,7 @@ def _rows_agree(x: Tensor) -> Tensor:
     return (x == x[:1]).all()
 
 
-def _made(named: Named | None) -> Place | None:
-    """Return the line of the user's class that makes the module of a parameter."""
-    root, module = (named.root(), named.module()) if named is not None else (None, None)
-    if root is None or module is None:
-        return None
-    for owner in root.modules():
-        for attribute, child in owner._modules.items():
-            if child is module or (child is not None and module in child.children()):
-                place = assignment_of(owner, attribute)
-                if place is not None:
-                    return place
-    return None
+def _only_value(p: Tensor) -> Tensor:
+    """Return what all elements of a row are; NaN if they differ."""
+    row = p.detach()[0].flatten()
+    return torch.where((row == row[0]).all(), row[0], torch.full_like(row[0], math.nan))
