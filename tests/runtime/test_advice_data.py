@@ -77,12 +77,12 @@ def prices_and_areas() -> list[float]:
 
 @PROGRAMS.gives("all_zero")
 def buffer_that_is_never_filled() -> list[float]:
-    x = torch.zeros(8, 6)
+    x = torch.zeros(8, 6)  # <- here
     model, out = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4)), []
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(8):
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), labels(8))  # <- here
+        loss = F.cross_entropy(model(x), labels(8))
         loss.backward()
         optimizer.step()
         out.append(loss.item())

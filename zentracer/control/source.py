@@ -12,7 +12,7 @@ import linecache
 import sys
 import types
 from dataclasses import dataclass
-from typing import Iterator, Optional, Union
+from typing import Any, Iterator, Mapping, Optional, Union
 
 from zentracer.wire.messages import Location
 
@@ -145,8 +145,18 @@ def operands(node: Optional[ast.AST]) -> list[ast.expr]:
     return []
 
 
-def binding_line(module: Module, scope: ast.AST, name: str, before: int) -> Optional[int]:
-    """Return the line that last bound ``name`` in ``scope`` above line ``before``."""
+def binding_line(
+    module: Module,
+    scope: ast.AST,
+    name: str,
+    before: int,
+    values: Optional[Mapping[str, Any]] = None,
+) -> Optional[int]:
+    """Return the line that last bound ``name`` in ``scope`` above line ``before``.
+
+    With the ``values`` of the scope's variables, lines under ``if flag:`` or its ``else:`` are
+    left out where ``flag`` says that they did not run.
+    """
     lines = [
         node.lineno
         for node in ast.walk(scope)
@@ -155,8 +165,28 @@ def binding_line(module: Module, scope: ast.AST, name: str, before: int) -> Opti
         and isinstance(node.ctx, ast.Store)
         and node.lineno <= before
         and scope_of(module, node) is scope
+        and not (values and _is_passed_over(module, node, scope, values))
     ]
     return max(lines) if lines else None
+
+
+def _is_passed_over(
+    module: Module, node: ast.AST, scope: ast.AST, values: Mapping[str, Any]
+) -> bool:
+    """Tell whether ``node`` is in a branch that a plain variable, true or false, switches off."""
+    inner = node
+    for parent in ancestors(module, node):
+        if parent is scope:
+            return False
+        if isinstance(parent, ast.If) and inner is not parent.test:
+            test, runs_if = parent.test, inner in parent.body
+            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+                test, runs_if = test.operand, not runs_if
+            flag = values.get(test.id) if isinstance(test, ast.Name) else None
+            if isinstance(flag, bool) and flag != runs_if:
+                return True
+        inner = parent
+    return False
 
 
 def function_node(module: Module, code: types.CodeType) -> ast.AST:

@@ -21,7 +21,7 @@ from zentracer.control.source import (
 )
 from zentracer.frameworks.pytorch import report
 from zentracer.frameworks.pytorch.finite import counts, readable_tensor, tensors_in
-from zentracer.frameworks.pytorch.frames import user_frames
+from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.frameworks.pytorch.judge import Verdict
 from zentracer.frameworks.pytorch.modules import (
     Owner,
@@ -124,10 +124,11 @@ def brought_in_by(value: Tensor, frame: types.FrameType) -> Location | None:
         if module is None:
             continue
         scope = function_node(module, user.f_code)
-        for name, local in list(user.f_locals.items()):
+        values = variables(user)
+        for name, local in list(values.items()):
             if not _holds(local, key):
                 continue
-            line = binding_line(module, scope, name, user.f_lineno)
+            line = binding_line(module, scope, name, user.f_lineno, values)
             if line is not None:
                 best = location(user.f_code.co_filename, line, user.f_code.co_name)
     return best

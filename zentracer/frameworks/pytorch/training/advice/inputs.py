@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd  # type: ignore[attr-defined]
 
+from zentracer.control.source import Place, parsed
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.modules import qualified_name
+from zentracer.frameworks.pytorch.origin import brought_in_by
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
 from zentracer.frameworks.pytorch.training.advice.running import Run, outermost
 from zentracer.frameworks.pytorch.training.detector import Looker
@@ -87,7 +89,7 @@ class Inputs(Adviser):
             known.looks = _LOOKS + 1
             if self.training.modules is not None:
                 self.training.modules.look_no_more(layer, self)
-            self._judge(layer, known, run)
+            self._judge(layer, known, run, args[0] if is_data else run.input)
             return
         if x is None or x.numel() < _LEAST or not run.root.training:
             return
@@ -98,13 +100,13 @@ class Inputs(Adviser):
         )
         self.training.readout.read(numbers, known.seen.append)
 
-    def _judge(self, layer: nn.Module, known: _Layer, run: Run) -> None:
+    def _judge(self, layer: nn.Module, known: _Layer, run: Run, x: Tensor | None) -> None:
         seen, known.seen = known.seen, []
         if len(seen) < _LOOKS:
             return
         name = qualified_name(layer, run.root)
         if all(low == high == 0 for _, _, low, high in seen):
-            self._tell_zero(name, len(seen), run)
+            self._tell_zero(name, len(seen), run, x)
         elif all(rms > _LARGE for _, rms, _, _ in seen):
             self._tell_large(name, seen, run)
 
@@ -132,13 +134,16 @@ class Inputs(Adviser):
             ),
         )
 
-    def _tell_zero(self, name: str, batches: int, run: Run) -> None:
+    def _tell_zero(self, name: str, batches: int, run: Run, x: Tensor | None) -> None:
+        brought = [brought_in_by(value, run.frame) for value in (x, run.input) if value is not None]
+        line = next(filter(None, brought), None)
         self.tell(
             ZERO,
             run.frame,
             f"all values that {name} was given in {batches} batches are 0, so its weights get no "
             "gradient",
             op=type(run.root).__name__,
+            origin=Place(line, parsed(line.path), None) if line is not None else None,
             module=name,
             suggestions=(
                 Suggestion(
