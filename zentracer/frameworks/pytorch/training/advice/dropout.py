@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from zentracer.control import edits
-from zentracer.control.source import Place, place_of
+from zentracer.control.source import Place, function_node, place_of
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.training.advice.adviser import Adviser, Rule
@@ -29,6 +29,9 @@ _TRAINING = 2
 _MEANT = frozenset("mc monte bayes bayesian uncertainty stochastic".split())
 _FUNCTIONS = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d)
 """Those that are on unless told otherwise; alpha_dropout is not."""
+_ATTENTION = F.scaled_dot_product_attention
+_RATE = 4
+"""Position of ``dropout_p`` among its arguments."""
 
 
 class FunctionalDropout(Adviser):
@@ -43,13 +46,13 @@ class FunctionalDropout(Adviser):
 
     def ops(self) -> Mapping[Any, Handler]:
         """Ask for the dropouts."""
-        return {function: self._dropped for function in _FUNCTIONS}
+        return {function: self._dropped for function in (*_FUNCTIONS, _ATTENTION)}
 
     def _is_wanted(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
     ) -> bool:
         """Pass over dropouts that are off, those of torch's modules, and what is in training."""
-        if not _is_on(args, kwargs):
+        if not (_rate(args, kwargs) if func is _ATTENTION else _is_on(args, kwargs)):
             return False
         module = enclosing(sys._getframe(1))
         return module is not None and not module.training and not is_library(module)
@@ -65,25 +68,79 @@ class FunctionalDropout(Adviser):
         self._judged.add(site(user))
         name = func.__name__
         place = place_of(user.f_code, user.f_lasti, name)
-        if not _forgets_training(place) or _is_meant(modules[0], user):
+        is_attention = func is _ATTENTION
+        rate = _rate_argument(place) if is_attention else None
+        forgets = _is_plain(place, rate, user) if is_attention else _forgets_training(place)
+        if not forgets or _is_meant(modules[0], user):
             return
         module = qualified_name(modules[0], modules[-1])
+        said = f"F.{name}(dropout_p={_rate(args, kwargs):.3g})" if is_attention else f"F.{name}"
         self.tell(
             RULE,
             user,
-            f"F.{name} is active although {module} is in evaluation mode, so predictions are "
+            f"{said} is active although {module} is in evaluation mode, so predictions are "
             "random; model.eval() does not reach a functional dropout",
-            headline=f"{name} stays on in evaluation",
+            headline=f"{'dropout of attention' if is_attention else name} stays on in evaluation",
             op=name,
             module=module,
-            suggestions=(
-                Suggestion(
-                    title="pass training=self.training",
-                    why="training is True unless it is given; self.training follows model.eval().",
-                    edit=_edit(place, user),
-                ),
-            ),
+            suggestions=(_in_attention(place, rate, user) if is_attention else _flag(place, user),),
         )
+
+
+def _flag(place: Place, frame: types.FrameType) -> Suggestion:
+    return Suggestion(
+        title="pass training=self.training",
+        why="training is True unless it is given; self.training follows model.eval().",
+        edit=_edit(place, frame),
+    )
+
+
+def _in_attention(place: Place, rate: ast.expr | None, frame: types.FrameType) -> Suggestion:
+    edit = None
+    if rate is not None and place.module is not None and "self" in frame.f_code.co_varnames:
+        text = f"{place.module.text(rate)} if self.training else 0.0"
+        edit = edits.replace(place, rate, text)
+    return Suggestion(
+        title="pass dropout_p only in training",
+        why="this function has no training argument: whatever dropout_p is, it drops; "
+        "self.training follows model.eval().",
+        edit=edit,
+    )
+
+
+def _rate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+    given = args[_RATE] if len(args) > _RATE else kwargs.get("dropout_p", 0.0)
+    return float(given) if isinstance(given, (int, float)) else 0.0
+
+
+def _rate_argument(place: Place) -> ast.expr | None:
+    node = place.node
+    if not isinstance(node, ast.Call) or any(isinstance(arg, ast.Starred) for arg in node.args):
+        return None
+    named = [keyword.value for keyword in node.keywords if keyword.arg == "dropout_p"]
+    return next(iter((*named, *node.args[_RATE : _RATE + 1])), None)
+
+
+def _is_plain(place: Place, rate: ast.expr | None, frame: types.FrameType) -> bool:
+    """Tell whether the source gives the rate as it is; who chooses between two means it."""
+    if isinstance(rate, ast.Name) and place.module is not None:
+        name, scope = rate.id, function_node(place.module, frame.f_code)
+        bound = [
+            node
+            for node in ast.walk(scope)
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        ]
+        values = [
+            node.value
+            for node in ast.walk(scope)
+            if isinstance(node, ast.Assign) and any(target in bound for target in node.targets)
+        ]
+        if not bound:  # an argument may be chosen by the caller; a global is not
+            return name not in frame.f_code.co_varnames
+        if len(bound) != 1 or len(values) != 1:
+            return False
+        rate = values[0]
+    return isinstance(rate, (ast.Constant, ast.Attribute))
 
 
 def _is_on(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
