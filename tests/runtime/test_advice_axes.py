@@ -158,6 +158,20 @@ def weights_over_the_batch_in_one_line() -> Tensor:
     return Pool()(SEQUENCES)
 
 
+@PROGRAMS.gives("softmax_over_batch")
+def classes_of_a_module_over_the_batch() -> Tensor:
+    model = nn.Sequential(nn.Linear(6, 4), nn.LogSoftmax(dim=0))
+    log_p = model(SEQUENCES[0])  # <- here
+    return F.nll_loss(log_p, torch.arange(7) % 4)
+
+
+@PROGRAMS.silent
+def pairs_compared_along_both_axes() -> Tensor:
+    a = nn.Linear(6, 4)(SEQUENCES[0])
+    similar, same = a @ a.T, torch.arange(7)
+    return F.nll_loss(similar.log_softmax(0), same) + F.nll_loss(similar.log_softmax(1), same)
+
+
 @PROGRAMS.silent
 def weights_over_time() -> Tensor:
     class Pool(Weigh):

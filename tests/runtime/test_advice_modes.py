@@ -368,6 +368,34 @@ def dropout_by_its_own_name() -> list[float]:
         return [*out, model(X).sum().item(), model(X).sum().item()]
 
 
+@PROGRAMS.gives("functional_dropout_in_eval")
+def dropout_of_attention_by_its_attribute() -> list[float]:
+    class Attention(nn.Module):
+        p = 0.3
+
+        def forward(self, x: Tensor) -> Tensor:
+            q = x[None]
+            return F.scaled_dot_product_attention(q, q, q, None, self.p)  # <- here
+
+    model = Attention().eval()
+    return [model(X).sum().item() for _ in range(3)]
+
+
+@PROGRAMS.silent
+def dropout_of_attention_that_is_chosen() -> list[float]:
+    class Attention(nn.Module):
+        p = 0.3
+
+        def forward(self, x: Tensor, sample: bool = True) -> Tensor:
+            q = x[None]
+            drawn = F.scaled_dot_product_attention(q, q, q, dropout_p=self.p if sample else 0.0)
+            p = self.p if self.training else 0.0
+            return drawn + F.scaled_dot_product_attention(q, q, q, dropout_p=p)
+
+    model = Attention().eval()
+    return [model(X).sum().item() for _ in range(3)]
+
+
 @PROGRAMS.silent
 def dropout_that_is_said_to_be_on() -> list[float]:
     model = Functional(training=True).eval()
