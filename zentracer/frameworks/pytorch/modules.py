@@ -14,6 +14,8 @@ from typing import Iterator
 import torch
 from torch import Tensor, nn
 
+from zentracer.frameworks.pytorch.live import children_of, held_by
+
 _CALL_CODES = frozenset({nn.Module._call_impl.__code__})
 _WRAPPERS = ("_orig_mod.", "module.")
 
@@ -46,7 +48,7 @@ def modules_on_stack(frame: types.FrameType | None) -> list[nn.Module]:
 
 def qualified_name(module: nn.Module, root: nn.Module) -> str:
     """Return the name of ``module`` below ``root``; the class name for the root itself."""
-    for name, candidate in root.named_modules():
+    for name, candidate in named_modules(root):
         if candidate is module:
             return stripped(name) or type(module).__name__
     return type(module).__name__
@@ -55,16 +57,42 @@ def qualified_name(module: nn.Module, root: nn.Module) -> str:
 def root_modules() -> list[nn.Module]:
     """Return the live modules that are no part of another, biggest first."""
     found = [obj for obj in gc.get_objects() if issubclass(type(obj), nn.Module)]
-    inner = {id(child) for module in found for child in _children(module)}
+    inner = {id(child) for module in found for _, child in children_of(module)}
     roots = [module for module in found if id(module) not in inner]
-    return sorted(roots, key=lambda module: -sum(1 for _ in module.modules()))
+    return sorted(roots, key=lambda module: -sum(1 for _ in named_modules(module)))
+
+
+def named_modules(root: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the names and modules of a model, itself first, in the order of its own method.
+
+    Of its dictionaries: a model of the user's may have such a method that raises.
+    """
+    seen: set[int] = set()
+    stack = [("", root)]
+    while stack:
+        name, module = stack.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        yield name, module
+        prefix = f"{name}." if name else ""
+        stack += [(prefix + key, child) for key, child in reversed(children_of(module))]
+
+
+def has_parameters(root: nn.Module) -> bool:
+    """Tell whether a model has a parameter."""
+    return any(
+        parameter is not None
+        for _, module in named_modules(root)
+        for _, parameter in held_by(module, "_parameters")
+    )
 
 
 def owner_of(tensor: Tensor, roots: list[nn.Module]) -> Owner | None:
     """Return where ``tensor`` is registered as a parameter or buffer."""
     for root in roots:
-        for name, module in root.named_modules():
-            for table in (module._parameters, module._buffers):
+        for name, module in named_modules(root):
+            for table in (dict(held_by(module, "_parameters")), dict(held_by(module, "_buffers"))):
                 for attribute, candidate in table.items():
                     if candidate is tensor:
                         return Owner(stripped(name), module, attribute)
@@ -75,17 +103,11 @@ def modules_running(code: types.CodeType, roots: list[nn.Module]) -> list[tuple[
     """Return the named modules that have a method compiled to ``code``."""
     found: list[tuple[str, nn.Module]] = []
     for root in roots:
-        for name, module in root.named_modules():
+        for name, module in named_modules(root):
             method = getattr(type(module), code.co_name, None)
             if getattr(method, "__code__", None) is code:
                 found.append((stripped(name) or type(module).__name__, module))
     return found
-
-
-def _children(module: nn.Module) -> Iterator[nn.Module]:
-    for child in module._modules.values():
-        if child is not None:
-            yield child
 
 
 def stripped(name: str) -> str:

@@ -11,7 +11,12 @@ from typing import Callable, NamedTuple
 
 from torch import nn
 
-from zentracer.frameworks.pytorch.modules import root_modules, stripped
+from zentracer.frameworks.pytorch.modules import (
+    has_parameters,
+    named_modules,
+    root_modules,
+    stripped,
+)
 from zentracer.frameworks.pytorch.training.names import labels_of
 
 
@@ -74,7 +79,7 @@ class ModuleNames:
         for root in root_modules():
             reference = weakref.ref(root)
             self._roots.append(reference)
-            for name, module in root.named_modules():
+            for name, module in named_modules(root):
                 entry = _Known(weakref.ref(module), stripped(name), reference)
                 self._known.setdefault(id(module), entry)
 
@@ -123,4 +128,4 @@ class ModuleNames:
 
 
 def _learns(root: nn.Module) -> bool:
-    return any(True for _ in root.parameters())
+    return has_parameters(root)

@@ -13,7 +13,12 @@ from typing import Callable, Iterable
 from torch import Tensor, nn
 
 from zentracer.frameworks.pytorch.frames import user_frames, variables
-from zentracer.frameworks.pytorch.modules import root_modules, stripped
+from zentracer.frameworks.pytorch.modules import (
+    has_parameters,
+    named_modules,
+    root_modules,
+    stripped,
+)
 
 _MAX_UNKNOWN = 10_000
 
@@ -80,7 +85,7 @@ class ParameterNames:
         """Read the names anew: modules may have been replaced."""
         self._known.clear()
         self._unknown.clear()
-        roots = [root for root in root_modules() if any(True for _ in root.parameters())]
+        roots = [root for root in root_modules() if has_parameters(root)]
         used = [root for root in roots if self._is_used(root)]
         labels = labels_of(roots, frame) if len(used) > 1 else {}
         for root in roots:
@@ -92,7 +97,7 @@ class ParameterNames:
         self._unknown.clear()
 
     def _add(self, root: nn.Module, label: str) -> None:
-        for name, module in root.named_modules():
+        for name, module in named_modules(root):
             path = ".".join(filter(None, (label, stripped(name))))
             for attribute, parameter in module._parameters.items():
                 if parameter is None or id(parameter) in self._known:
