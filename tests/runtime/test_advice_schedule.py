@@ -54,6 +54,30 @@ def stepped_before_the_optimiser() -> float:
 
 
 @PROGRAMS.gives("scheduler_rhythm")
+def decay_by_epoch_stepped_per_batch() -> float:
+    model, optimizer, scheduler = made(lr_scheduler.ExponentialLR, 0.01)
+    batches = loader()
+    for _ in range(EPOCHS):
+        for (x,) in batches:
+            step(model, optimizer, x)
+            if scheduler is not None:
+                scheduler.step()  # <- here
+    return model.weight.sum().item()
+
+
+@PROGRAMS.silent
+def decay_made_anew_for_each_fold() -> float:
+    total = 0.0
+    for _ in range(EPOCHS):
+        model, optimizer, scheduler = made(lr_scheduler.ExponentialLR, 0.1)
+        for _ in range(12):
+            step(model, optimizer, X)
+            scheduler.step()
+        total += model.weight.sum().item()
+    return total
+
+
+@PROGRAMS.gives("scheduler_rhythm")
 def epochs_stepped_per_batch() -> float:
     model, optimizer, scheduler = made(lr_scheduler.CosineAnnealingLR, T_max=EPOCHS)
     batches = loader()

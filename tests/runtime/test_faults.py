@@ -19,7 +19,7 @@ NOT_YET = """
     always_the_first_batch
     targets_shuffled_alone rate_far_too_small learnt_by_heart one_in_a_hundred
     dropout_in_generation
-    epoch_schedule_stepped_by_batch batch_schedule_stepped_by_epoch attention_over_the_batch
+    attention_over_the_batch
     encoder_over_the_batch view_instead_of_transpose
     normalised_by_the_whole_batch gate_that_is_shut
     float16_activations_at_their_limit

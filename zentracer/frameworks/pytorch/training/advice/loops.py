@@ -26,7 +26,9 @@ class Loop:
     turns: int | None
     """How often it turns; None if that cannot be told."""
     is_each_turn: bool
-    """Whether the line runs in each turn, rather than under an ``if``."""
+    """Whether the line runs in each turn, rather than under an ``if`` that may change."""
+    turn: int | None = None
+    """The number that it counts with, in this turn."""
 
 
 def loops_around(frame: types.FrameType) -> list[Loop]:
@@ -47,9 +49,11 @@ def loops_around(frame: types.FrameType) -> list[Loop]:
                 break
             if isinstance(parent, ast.While):
                 return found
-            each = each and not isinstance(parent, (ast.If, ast.IfExp, ast.Try))
+            is_branch = isinstance(parent, (ast.If, ast.IfExp))
+            if isinstance(parent, ast.Try) or (is_branch and not _is_settled(parent.test, user)):
+                each = False
             if isinstance(parent, ast.For) and not _is_in_header(module.parents, node, parent):
-                found.append(Loop(parent, _turns(parent.iter, user), each))
+                found.append(Loop(parent, _turns(parent.iter, user), each, _turn(parent, user)))
                 each = True
     return found
 
@@ -59,6 +63,48 @@ def _is_in_header(parents: dict[ast.AST, ast.AST], node: ast.AST, loop: ast.For)
     while current is not None and parents.get(current) is not loop:
         current = parents.get(current)
     return current is loop.iter or current is loop.target
+
+
+def _is_settled(test: ast.expr, frame: types.FrameType) -> bool:
+    """Tell whether a condition is a matter of options, the same in each turn.
+
+    Such as ``if scheduler is not None`` and ``if args.cosine``: flags and texts, no numbers.
+    """
+    if isinstance(test, ast.BoolOp):
+        return all(_is_settled(value, frame) for value in test.values)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _is_settled(test.operand, frame)
+    if isinstance(test, ast.Compare):
+        sides = [test.left, *test.comparators]
+        if any(isinstance(side, ast.Constant) and side.value is None for side in sides):
+            plain = (ast.Constant, ast.Name, ast.Attribute)
+            return all(isinstance(side, plain) for side in sides) and not _binds_any(test, frame)
+        texts = [_value(side, frame) for side in sides]
+        return all(type(text) is str for text in texts) and not _binds_any(test, frame)
+    return type(_value(test, frame)) is bool and not _binds_any(test, frame)
+
+
+def _binds_any(test: ast.expr, frame: types.FrameType) -> bool:
+    """Tell whether the running function gives a value to a name of ``test`` in a loop."""
+    module = parsed(frame.f_code.co_filename)
+    if module is None:
+        return True
+    names = {inner.id for inner in ast.walk(test) if isinstance(inner, ast.Name)}
+    names |= {inner.attr for inner in ast.walk(test) if isinstance(inner, ast.Attribute)}
+    return any(
+        (isinstance(inner, ast.Name) and inner.id in names)
+        or (isinstance(inner, ast.Attribute) and inner.attr in names)
+        for loop in ast.walk(function_node(module, frame.f_code))
+        if isinstance(loop, (ast.For, ast.While))
+        for inner in ast.walk(loop)
+        if isinstance(getattr(inner, "ctx", None), ast.Store)
+    )
+
+
+def _turn(loop: ast.For, frame: types.FrameType) -> int | None:
+    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+    value = _value(target, frame)
+    return value if type(value) is int else None
 
 
 def _turns(iterated: ast.expr, frame: types.FrameType) -> int | None:

@@ -31,6 +31,11 @@ _PAST = 2
 """Steps beyond ``T_max``; one more than it may be a matter of counting."""
 
 
+_NOTHING = 1e-4
+"""Part of its first value to which a rate may fall within the first of several turns of the outer
+loop. A whole training commonly ends at a hundredth or a thousandth."""
+
+
 @dataclass
 class _Schedule:
     """What has been seen of one scheduler."""
@@ -42,6 +47,10 @@ class _Schedule:
     calls: int = 0
     updates: int = 0
     """Steps of the optimiser since it was stepped last."""
+    turn: int | None = None
+    """The turn of the outer loop at first; None once it is known that nothing is wrong."""
+    fell_after: int = 0
+    """Calls after which the rate had fallen to nothing, in that turn."""
 
 
 class Schedules(Adviser):
@@ -91,10 +100,57 @@ class Schedules(Adviser):
         updates, seen.updates = seen.updates, 0
         if seen.calls == 2 and site(frame) == seen.first and updates:
             loops = loops_around(frame)
+            seen.turn = loops[1].turn if len(loops) > 1 and updates == 1 else None
             if not self._tell_rhythm(scheduler, loops, updates, frame):
                 self._tell_early(scheduler, seen, frame)
+        if isinstance(scheduler, _DECAYS):
+            self._look_low(scheduler, seen, frame)
         if isinstance(scheduler, lr_scheduler.CosineAnnealingLR):
             self._look_past(scheduler, frame)
+
+    def _look_low(self, scheduler: Any, seen: _Schedule, frame: types.FrameType) -> None:
+        """Decay that is meant for epochs, but done in each batch, leaves nothing after the first.
+
+        A schedule that is made anew in each turn, for each fold, is not seen in a second one.
+        """
+        calls = seen.calls
+        is_due = not seen.fell_after or calls & (calls - 1) == 0  # to look at the source is slow
+        if seen.turn is None or not is_due:
+            return
+        rate, first = scheduler.optimizer.param_groups[0]["lr"], scheduler.base_lrs[0]
+        if not isinstance(rate, float) or not isinstance(first, (int, float)):
+            return  # a tensor may be on an accelerator, which is not waited for
+        if not 0 <= rate <= first * _NOTHING or not first:
+            return
+        loops = loops_around(frame)
+        turn = loops[1].turn if len(loops) > 1 else None
+        if not seen.fell_after:
+            seen.fell_after = calls
+            seen.turn = seen.turn if turn == seen.turn else None
+        elif turn is not None and turn != seen.turn:
+            seen.turn = None
+            self._tell_low(scheduler, seen, rate, frame)
+
+    def _tell_low(
+        self, scheduler: Any, seen: _Schedule, rate: float, frame: types.FrameType
+    ) -> None:
+        kind = type(scheduler).__name__
+        self.tell(
+            RULE,
+            frame,
+            f"{kind} is stepped in each batch: the learning rate fell from "
+            f"{scheduler.base_lrs[0]:.3g} to a ten-thousandth of it after {seen.fell_after} calls, "
+            f"within the first turn of the outer loop, and is {rate:.3g} now",
+            op=f"{kind}.step",
+            phase="update",
+            suggestions=(
+                Suggestion(
+                    title="call scheduler.step() once an epoch, outside the loop over batches",
+                    why=f"gamma = {scheduler.gamma:g} is applied far too often to be one for "
+                    "batches.",
+                ),
+            ),
+        )
 
     def _tell_early(self, scheduler: Any, seen: _Schedule, frame: types.FrameType) -> None:
         """The first step came before the optimiser's, and so it goes on."""
@@ -201,6 +257,8 @@ def _length(scheduler: Any) -> tuple[int | None, str]:
     return None, ""
 
 
+_DECAYS = (lr_scheduler.StepLR, lr_scheduler.ExponentialLR)
+"""Schedules without a length, which only fall."""
 _LENGTHS: tuple[tuple[type, str], ...] = (
     (lr_scheduler.CosineAnnealingLR, "T_max"),
     (lr_scheduler.OneCycleLR, "total_steps"),
