@@ -54,7 +54,7 @@ def reports(host: Host) -> list[tuple[str, HitDetails]]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.xfail(reason="not found yet"))
+        pytest.param(name, marks=pytest.mark.xfail(reason="not found yet", strict=True))
         if name in NOT_YET
         else name
         for name in FAULTS
