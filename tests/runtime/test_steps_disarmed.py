@@ -19,7 +19,7 @@ from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch import PyTorch, compiled, overhead, timed, update
 from zentracer.frameworks.pytorch.overhead import Overhead
 
-ARMED = (ArmedFilter(1, "zentracer.nonfinite"),)
+NAN, SHAPE = ArmedFilter(1, "zentracer.nonfinite"), ArmedFilter(2, "zentracer.shape")
 FILES = frozenset(module.__file__ for module in (compiled, overhead, timed, update))
 
 
@@ -65,10 +65,12 @@ class AtLine:
         return self
 
 
-def disarmed_at(number: int) -> tuple[list[int], list[float], list[str]]:
-    host = Host()
+def disarmed_at(
+    number: int, armed: tuple[ArmedFilter, ...], *, advice: bool
+) -> tuple[list[int], list[float], list[str]]:
+    host = Host(advice=advice)
     framework = PyTorch(host)
-    framework.arm(ARMED, precise=False)
+    framework.arm(armed, precise=False)
     tracer = AtLine(number, framework.disarm)
     before = sys.gettrace()
     sys.settrace(tracer)
@@ -83,13 +85,55 @@ def disarmed_at(number: int) -> tuple[list[int], list[float], list[str]]:
     return sorted(tracer.last.values()), losses, host.notices
 
 
-def test_disarmed_at_any_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("armed", "advice"),
+    [((NAN,), False), ((NAN,), True), ((SHAPE,), False)],
+    ids=["looks", "looks and tells", "tells"],
+)
+def test_disarmed_at_any_line(
+    monkeypatch: pytest.MonkeyPatch, armed: tuple[ArmedFilter, ...], advice: bool
+) -> None:
     monkeypatch.setattr(overhead, "_FIRST", 1)
     monkeypatch.setattr(Overhead, "seconds_between", 0.0)
     monkeypatch.setattr(Overhead, "steps_between", 1)
     expected = train()
-    lines, losses, _ = disarmed_at(sys.maxsize)
-    assert len(lines) > 100 and losses == expected
+    lines, losses, _ = disarmed_at(sys.maxsize, armed, advice=advice)
+    assert len(lines) > 60 and losses == expected
     for number in lines:
-        _, losses, notices = disarmed_at(number)
-        assert (losses, notices) == (expected, []), f"disarmed at line {number}"
+        _, losses, notices = disarmed_at(number, armed, advice=advice)
+        others = [notice for notice in notices if "compiled code" not in notice]
+        assert (losses, others) == (expected, []), f"disarmed at line {number}"
+
+
+def named(armed: tuple[ArmedFilter, ...]) -> str:
+    return "+".join(item.filter[len("zentracer.") :] for item in armed) or "nothing"
+
+
+@pytest.mark.parametrize("then", [(), (NAN,), (SHAPE,), (NAN, SHAPE)], ids=named)
+@pytest.mark.parametrize("first", [(NAN,), (SHAPE,), (NAN, SHAPE)], ids=named)
+@pytest.mark.parametrize("advice", [False, True])
+def test_armed_otherwise_while_the_program_stands(
+    first: tuple[ArmedFilter, ...], then: tuple[ArmedFilter, ...], advice: bool
+) -> None:
+    """The user ticks and unticks at a stop, which is inside a torch call."""
+    host = Host(advice=advice)
+    framework = PyTorch(host)
+
+    def stop(*_: Any) -> None:
+        thread = threading.Thread(target=framework.arm, args=(then,), kwargs={"precise": False})
+        thread.start()
+        thread.join()
+        stops.append(None)
+
+    stops: list[None] = []
+    host.stop = stop  # type: ignore[method-assign]
+    framework.arm(first, precise=False)
+    try:
+        prediction, target = torch.ones(4, 1, requires_grad=True), torch.zeros(4)
+        torch.log(target)
+        loss = torch.nn.functional.mse_loss(prediction, target)
+        loss.backward()
+        prediction.exp().sum()
+    finally:
+        framework.disarm()
+    assert stops and host.notices == []

@@ -102,6 +102,30 @@ class Watcher(TorchFunctionMode):
             self.seen = sequence_number()
         return out
 
+    # What is armed changes at any moment, on any thread, and with it the class of a watcher that is
+    # inside a call: what its subclasses call of themselves, every watcher has.
+
+    def look(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run ``func`` and look at what it made."""
+        return Watcher.__torch_function__(self, func, types, args, kwargs)
+
+    def tell(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        """Hand a call to whoever asked for it. Never raises."""
+        try:
+            handler = self.watch.training.ops.get(func)
+        except TypeError:  # a callable of the user's without a hash
+            return
+        if handler is None and not self.retired:
+            return
+        if self.asleep:
+            if self.retired:
+                self.watch.remove_retired_soon()
+        elif handler is not None:
+            self.watch.training.called(handler, func, args, kwargs, out, frame)
+
     def _look(
         self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, before: int,
         mine: bool,
@@ -238,23 +262,6 @@ class OpsWatcher(Watcher):
         self.tell(func, args, kwargs, out, _get_frame(1))
         return out
 
-    def tell(
-        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
-        frame: types.FrameType,
-    ) -> None:  # fmt: skip
-        """Hand a call to whoever asked for it. Never raises."""
-        try:
-            handler = self.watch.training.ops.get(func)
-        except TypeError:  # a callable of the user's without a hash
-            return
-        if handler is None and not self.retired:
-            return
-        if self.asleep:
-            if self.retired:
-                self.watch.remove_retired_soon()
-        elif handler is not None:
-            self.watch.training.called(handler, func, args, kwargs, out, frame)
-
 
 class BothWatcher(OpsWatcher):
     """Looks at results and tells of calls."""
@@ -271,10 +278,6 @@ class BothWatcher(OpsWatcher):
         if is_asked_for or self.retired:  # most calls are not: one function call less
             self.tell(func, args, kwargs, out, _get_frame(1))
         return out
-
-    def look(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run ``func`` and look at what it made."""
-        return Watcher.__torch_function__(self, func, types, args, kwargs)
 
 
 def is_bad_tensor(x: Any) -> bool:

@@ -167,7 +167,7 @@ class TimedBoth(BothWatcher, TimedWatcher):
     ) -> None:  # fmt: skip
         """Hand a call to whoever asked for it."""
         start = clock()
-        super().tell(func, args, kwargs, out, frame)
+        Watcher.tell(self, func, args, kwargs, out, frame)
         self.meter.add(clock() - start)
 
 
