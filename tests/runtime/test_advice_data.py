@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.runtime.advising import Programs
-from tests.runtime.watching import Host
+from tests.runtime.watching import Host, watching_for
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch import PyTorch
 
@@ -451,3 +451,20 @@ def test_healthy_is_silent(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS.faulty)
 def test_fault_is_told_without_waiting_for_the_device(name: str) -> None:
     PROGRAMS.check_deferred(name)
+
+
+def test_a_constant_is_not_told_as_weights_that_start_too_small() -> None:
+    net = nn.Sequential(
+        nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2)
+    )
+    for layer in net:
+        if isinstance(layer, nn.Linear):
+            nn.init.constant_(layer.weight, 0.1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    with watching_for("nonfinite", advice=True) as host:
+        for _ in range(6):
+            loss = net(torch.randn(32, 64)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert [advice.text for advice in host.advice if "too small" in advice.text] == []

@@ -5,6 +5,7 @@ RUNS IN the training process, only when there is something to report.
 
 from __future__ import annotations
 
+import abc
 import ast
 import types
 from typing import Any, Dict, List, Optional
@@ -18,7 +19,7 @@ _DEPTH = 4
 """Calls of the user's functions that are followed downwards."""
 
 
-class Values:
+class Values(abc.ABC):
     """The part of a pass that looks at expressions."""
 
     def __init__(
@@ -40,21 +41,21 @@ class Values:
         self.returned = NOTHING
         self.no_grad: List[tuple[ast.AST, str]] = []
 
+    @abc.abstractmethod
     def bind(self, target: ast.expr, state: State) -> None:
         """Let a target stand for ``state`` from here on."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def merge(self, target: ast.expr, state: State) -> None:
         """``target`` is a container that ``state`` is put into."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def assign(self, target: ast.expr, value: ast.expr) -> None:
         """Follow an assignment, of tuples element by element."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def follow_into(self, code: types.CodeType, given: Dict[str, State]) -> Optional[State]:
         """Return what a function gives back for arguments of these states; None if unknown."""
-        raise NotImplementedError
 
     def value(self, node: ast.AST) -> State:
         """Return the state of an expression; notes when it is the sink."""

@@ -185,6 +185,12 @@ class ActivationDetector(Detector, Generic[State]):
         """Ask the conditions that are asked of every activation."""
         self._conditions.ask(call)
 
+    def late_note(self, x: Tensor) -> str | None:
+        """Return what to say of a place that is a step late, as for values on an accelerator."""
+        if not self.training.watch.defers(x):
+            return None
+        return "numbers of an accelerator arrive a step late: this is where the program was then."
+
     def stop_for(self, call: Call, finding: Finding, key: Any) -> None:
         """Stop for a finding that some condition admits, once as long as its cause goes on."""
         watch = self.training.watch

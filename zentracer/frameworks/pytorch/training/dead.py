@@ -223,15 +223,10 @@ class Dead(ActivationDetector[_State]):
             filter=DEAD,
             headline=f"Dead {'layer' if whole else 'units'} in {name or call.op}",
             numbers=numbers,
-            note=self._late(call.out),
+            note=self.late_note(call.out),
         )
         for_dead(self.training, finding, layer, call.user, whole=whole)
         self.stop_for(call, finding, ("dead", id(state), whole))
-
-    def _late(self, x: Tensor) -> str | None:
-        if not self.training.watch.defers(x):
-            return None
-        return "numbers of an accelerator arrive a step late: this is where the program was then."
 
 
 def _active(x: Tensor, axis: int) -> Tensor:

@@ -193,7 +193,6 @@ class Saturated(ActivationDetector[_State]):
         place = call.place()
         what = "rows are one-hot" if is_softmax else "elements are pinned to the limits"
         near = ONE_HOT if is_softmax else TOLERANCE
-        late = self.training.watch.defers(call.out)
         finding = Finding(
             op=call.op,
             phase="forward",
@@ -208,9 +207,7 @@ class Saturated(ActivationDetector[_State]):
             headline=f"Saturated {call.op} in {name or call.op}",
             numbers=f"{state.share:.1%} of its {what} (within {near:g}), "
             f"{state.streak} steps in a row; {_slope(call)}",
-            note="numbers of an accelerator arrive a step late: this is where the program was then."
-            if late
-            else None,
+            note=self.late_note(call.out),
         )
         for_saturated(
             self.training, finding, layer_before(call.node), call.user,

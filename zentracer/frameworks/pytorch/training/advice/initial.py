@@ -82,7 +82,7 @@ class Initialisation(Adviser):
         weights = [p for p in weights if p[0].numel() >= _LEAST_FAN_IN]
         if not weights:
             return
-        spreads = [p.detach().std().float() * math.sqrt(p[0].numel()) for p in weights]
+        spreads = [_spread(p.detach()) * math.sqrt(p[0].numel()) for p in weights]
         refs = [weakref.ref(p) for p in weights]
 
         def then(numbers: list[float]) -> None:
@@ -196,6 +196,11 @@ class Initialisation(Adviser):
 
 def _is_readable(p: Tensor) -> bool:
     return p.grad is not None and readable_tensor(p) is p and readable_tensor(p.grad) is p.grad
+
+
+def _spread(x: Tensor) -> Tensor:
+    """Return the standard deviation; exactly 0 for a constant, whose own is rounding."""
+    return x.std().float() * (x.amax() != x.amin())
 
 
 def _rows_agree(x: Tensor) -> Tensor:
