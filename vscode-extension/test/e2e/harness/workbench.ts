@@ -137,9 +137,16 @@ export class Workbench {
 
   /** Takes an entry of the light bulb's menu on the line where the cursor is. */
   async quickFix(title: string): Promise<void> {
-    await this.page.keyboard.press("Control+.");
     const row = this.page.locator(".action-widget .monaco-list-row", { hasText: exactly(title) });
-    await row.click();
+    // The menu shows what was known when it opened, and does not learn of a fix that comes later.
+    await until(`the quick fix “${title}”`, async () => {
+      await this.page.keyboard.press("Escape");
+      await this.page.keyboard.press("Control+.");
+      return row.click({ timeout: 2000 }).then(
+        () => true,
+        () => false,
+      );
+    });
   }
 
   async reload(): Promise<void> {
