@@ -13,30 +13,30 @@ import os
 import sys
 import threading
 import types
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
-from zentracer import __version__, import_hook
+from zentracer import __version__, import_hook, scopes
+from zentracer.armed import Armed
 from zentracer.control import stop as _stop
-from zentracer.control.condition import ConditionError, compile_condition
 from zentracer.control.pydevd import channel
-from zentracer.frameworks.base import ArmedFilter, Framework
+from zentracer.frameworks.base import Framework
 from zentracer.link import Handlers, Link
 from zentracer.process_name import forked_name, process_name
 from zentracer.wire import PROTOCOL_VERSION
 from zentracer.wire.codec import WireError, decode
-from zentracer.wire.filters import FILTERS
 from zentracer.wire.messages import (
     Advice,
     BreakpointHit,
     BreakpointStatus,
     BreakpointStatuses,
-    ExceptionFilter,
     FrameworkLoaded,
     Hello,
     Modules,
     ModulesQuery,
     Notice,
+    SetDataBreakpoints,
     SetExceptionFilters,
+    SetFunctionBreakpoints,
     Step,
 )
 
@@ -56,20 +56,36 @@ class Runtime:
         self._token = ""
         self._link: Optional[Link] = None
         self._lock = threading.RLock()
-        self._armed: Tuple[ArmedFilter, ...] = ()
-        self._precise = bool(options.get("precise", False))
         self._frameworks: List[Framework] = []
+        self._armed = armed = Armed(self, precise=bool(options.get("precise", False)))
+        self._setters: Dict[str, Tuple[Any, Callable[[Any], BreakpointStatuses]]] = {
+            "set_data_breakpoints": (SetDataBreakpoints, armed.set_data),
+            "set_exception_filters": (SetExceptionFilters, armed.set_filters),
+            "set_function_breakpoints": (SetFunctionBreakpoints, armed.set_functions),
+        }
         self._loaded: List[FrameworkLoaded] = []
         self._told: Set[Tuple[str, Optional[int]]] = set()
 
     # What frameworks use
 
-    def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: Optional[int] = None) -> None:
+    def stop(
+        self,
+        hit: BreakpointHit,
+        frame: types.FrameType,
+        lasti: Optional[int] = None,
+        tensors: Optional[Mapping[str, Any]] = None,
+    ) -> None:
         """Report ``hit`` and hold the calling thread on the current line of ``frame``."""
         try:
-            _stop.stop(hit, frame, lasti)
+            with scopes.showing(frame, tensors):
+                _stop.stop(hit, frame, lasti)
         except Exception as error:
             self.notice(_our_fault("stopping at a finding", error))
+
+    def settled(self, status: BreakpointStatus) -> None:
+        """Tell the user what has become of a breakpoint."""
+        if self._link is not None:
+            self._link.send_event("breakpoint", status)
 
     def advise(self, advice: Advice) -> None:
         """List something that was found; the program goes on."""
@@ -158,8 +174,10 @@ class Runtime:
         )
 
     def _request(self, name: str, arguments: Any) -> Any:
-        if name == "set_exception_filters":
-            return self.set_filters(decode(SetExceptionFilters, arguments, name))
+        setter = self._setters.get(name)
+        if setter is not None:
+            with self._lock:
+                return setter[1](decode(setter[0], arguments, name))
         if name == "modules":
             return self.modules(decode(ModulesQuery, arguments, name))
         raise WireError(f"This runtime ({__version__}) does not know the request {name}.")
@@ -167,25 +185,7 @@ class Runtime:
     def _link_lost(self) -> None:
         """Nobody could resume a stop any more: watch for nothing, and let the program run."""
         with self._lock:
-            self._armed = ()
-            self._arm_all()
-
-    # Filters
-
-    def set_filters(self, request: SetExceptionFilters) -> BreakpointStatuses:
-        """Watch for exactly these tensor exceptions; framework hooks follow at once."""
-        armed: List[ArmedFilter] = []
-        statuses: List[BreakpointStatus] = []
-        for wanted in request.filters:
-            problem = _arm_one(wanted, armed)
-            statuses.append(
-                BreakpointStatus(id=wanted.id, verified=problem is None, message=problem)
-            )
-        with self._lock:
-            self._armed = tuple(armed)
-            self._precise = request.precise
-            self._arm_all()
-        return BreakpointStatuses(breakpoints=tuple(statuses))
+            self._armed.nothing()
 
     # Modules
 
@@ -197,16 +197,17 @@ class Runtime:
         note = _STEPPED_ASIDE if self._loaded else _NO_FRAMEWORK
         return Modules(modules=(), matching=0, total=0, note=note)
 
-    def _arm_all(self) -> None:
-        for framework in list(self._frameworks):
-            self._arm(framework)
+    # What Armed needs
 
-    def _arm(self, framework: Framework) -> None:
-        try:
-            framework.arm(self._armed, precise=self._precise)
-        except Exception as error:
+    def frameworks(self) -> List[Framework]:
+        """Those that are loaded and have not stepped aside."""
+        return list(self._frameworks)
+
+    def step_aside(self, framework: Framework, error: Exception) -> None:
+        """Drop a framework that has failed."""
+        if framework in self._frameworks:
             self._frameworks.remove(framework)
-            self.notice(_our_fault(f"watching {framework.name}", error))
+        self.notice(_our_fault(f"watching {framework.name}", error))
 
     def _framework_imported(self, name: str) -> None:
         try:
@@ -220,27 +221,11 @@ class Runtime:
             self._loaded.append(loaded)
             if self._link is not None:
                 self._link.send_event("framework", loaded)
-            if self._armed:
-                self._arm(framework)
-
-
-def _arm_one(wanted: ExceptionFilter, armed: List[ArmedFilter]) -> Optional[str]:
-    """Add one filter to ``armed``; returns the sentence that says why it cannot be."""
-    if wanted.filter not in _KNOWN:
-        return f"This runtime ({__version__}) does not offer {wanted.filter}."
-    condition = None
-    if wanted.condition and wanted.condition.strip():
-        try:
-            condition = compile_condition(wanted.condition)
-        except ConditionError as error:
-            return str(error)
-    armed.append(ArmedFilter(id=wanted.id, filter=wanted.filter, condition=condition))
-    return None
+            self._armed.welcome(framework)
 
 
 _NO_FRAMEWORK = "PyTorch has not been imported in this process yet."
 _STEPPED_ASIDE = "ZenTracer has stepped aside in this process; see the debug console."
-_KNOWN: Dict[str, Any] = {known.id: known for known in FILTERS}
 
 
 def _rank() -> Optional[int]:

@@ -70,7 +70,7 @@ def test_the_program_stands_before_backward() -> None:
     net, optimizer = model()
     seen: list[bool] = []
     with watching_for("loss_spike:x > 0") as host:
-        host.stop = lambda hit, frame, lasti=None: seen.append(  # type: ignore[method-assign]
+        host.stop = lambda hit, frame, lasti=None, tensors=None: seen.append(  # type: ignore[method-assign]
             next(net.parameters()).grad is None
         )
         x, y = batch()

@@ -103,7 +103,7 @@ def test_disarmed_at_a_stop_leaves_no_trace() -> None:
     framework = PyTorch(host)
     stopped: list[int] = []
 
-    def stop(hit: Any, frame: Any, lasti: Any = None) -> None:
+    def stop(hit: Any, frame: Any, lasti: Any = None, tensors: Any = None) -> None:
         stopped.append(frame.f_lineno)
         in_another_thread(framework.disarm)
 
@@ -123,7 +123,7 @@ def test_disarmed_and_armed_again_at_a_stop() -> None:
     framework = PyTorch(host)
     stopped: list[int] = []
 
-    def stop(hit: Any, frame: Any, lasti: Any = None) -> None:
+    def stop(hit: Any, frame: Any, lasti: Any = None, tensors: Any = None) -> None:
         stopped.append(frame.f_lineno)
         framework.disarm()
         framework.arm(ARMED, precise=True)

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any, Iterator, Mapping
 
 from zentracer.control.condition import compile_condition
-from zentracer.frameworks.base import ArmedFilter
+from zentracer.frameworks.base import ArmedFilter, ArmedFunction
 from zentracer.frameworks.pytorch import PyTorch
 from zentracer.frameworks.pytorch.training.registry import DETECTORS
-from zentracer.wire.messages import Advice, BreakpointHit, Step
+from zentracer.wire.messages import Advice, BreakpointHit, BreakpointStatus, Step
 
 
 class Host:
@@ -22,13 +22,27 @@ class Host:
         self.options: Mapping[str, Any] = {"advice": advice}
         self.hits: list[BreakpointHit] = []
         self.frames: list[tuple[str, int]] = []
+        self.shown: list[dict[str, Any]] = []
+        """What the scopes showed at each hit."""
+        self.statuses: dict[int, BreakpointStatus] = {}
+        """What was told of breakpoints after they were set."""
         self.notices: list[str] = []
         self.advice: list[Advice] = []
         self.steps: list[Step] = []
 
-    def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None) -> None:
+    def stop(
+        self,
+        hit: BreakpointHit,
+        frame: types.FrameType,
+        lasti: int | None = None,
+        tensors: Mapping[str, Any] | None = None,
+    ) -> None:
         self.hits.append(hit)
         self.frames.append((frame.f_code.co_filename, frame.f_lineno))
+        self.shown.append(dict(tensors or {}))
+
+    def settled(self, status: BreakpointStatus) -> None:
+        self.statuses[status.id] = status
 
     def advise(self, advice: Advice) -> None:
         self.advice.append(advice)
@@ -75,6 +89,31 @@ def watching_for(
     if defer:
         assert framework._watch is not None
         framework._watch.defer_cpu = True
+    try:
+        yield host
+    finally:
+        framework.disarm()
+
+
+@contextmanager
+def breaking(*names: str, precise: bool = False, filters: tuple[str, ...] = ()) -> Iterator[Host]:
+    """Arm breakpoints by name on this thread, each as ``module:encoder.* if norm > 3``.
+
+    What became of each is in ``host.statuses``, by its number from 1 on.
+    """
+    host = Host()
+    framework = PyTorch(host)
+    if filters:
+        armed = tuple(ArmedFilter(-n, f"zentracer.{name}") for n, name in enumerate(filters, 1))
+        framework.arm(armed, precise=precise)
+    functions = []
+    for number, text in enumerate(names, 1):
+        name, _, condition = text.partition(" if ")
+        kind, _, glob = name.partition(":")
+        compiled = compile_condition(condition) if condition else None
+        functions.append(ArmedFunction(number, kind, glob, compiled))
+    for status in framework.break_at(tuple(functions)):
+        host.settled(status)
     try:
         yield host
     finally:

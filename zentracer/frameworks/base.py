@@ -7,10 +7,18 @@ from __future__ import annotations
 
 import abc
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Mapping, Protocol
 
-from zentracer.wire.messages import Advice, BreakpointHit, Modules, ModulesQuery, Step
+from zentracer.control.hit_condition import HitCondition, compile_hit_condition
+from zentracer.wire.messages import (
+    Advice,
+    BreakpointHit,
+    BreakpointStatus,
+    Modules,
+    ModulesQuery,
+    Step,
+)
 
 
 class Condition(Protocol):
@@ -35,14 +43,54 @@ class ArmedFilter:
     condition: Condition | None = None
 
 
+@dataclass(frozen=True)
+class ArmedFunction:
+    """One breakpoint by name that is switched on."""
+
+    id: int
+    kind: str
+    """module, backward, op or step"""
+    name: str
+    """A glob, or a step's number."""
+    condition: Condition | None = None
+    hits: HitCondition = field(default_factory=lambda: compile_hit_condition(None))
+
+
+@dataclass(frozen=True)
+class ArmedData:
+    """One data breakpoint that is switched on."""
+
+    id: int
+    data_id: str
+    condition: Condition | None = None
+    hits: HitCondition = field(default_factory=lambda: compile_hit_condition(None))
+
+
 class Host(Protocol):
     """What the runtime offers to a framework."""
 
     rank: int | None
     options: Mapping[str, Any]
 
-    def stop(self, hit: BreakpointHit, frame: types.FrameType, lasti: int | None = None) -> None:
-        """Report ``hit`` and hold the calling thread on the current line of ``frame``."""
+    def stop(
+        self,
+        hit: BreakpointHit,
+        frame: types.FrameType,
+        lasti: int | None = None,
+        tensors: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Report ``hit`` and hold the calling thread on the current line of ``frame``.
+
+        Args:
+            hit: what was found.
+            frame: one of the calling thread's frames.
+            lasti: the instruction to mark, where it is not the frame's current one.
+            tensors: what the scope "Tensors" shows; not kept beyond the stop. ``module`` among
+                them is what the scope "Module" shows.
+        """
+
+    def settled(self, status: BreakpointStatus) -> None:
+        """Tell the user that a breakpoint has become verified, or can no longer be hit."""
 
     def advise(self, advice: Advice) -> None:
         """List something that was found; the program goes on."""
@@ -62,6 +110,14 @@ class Framework(abc.ABC):
     @abc.abstractmethod
     def arm(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
         """Watch for exactly these exceptions; an empty tuple removes every hook."""
+
+    @abc.abstractmethod
+    def break_at(self, functions: tuple[ArmedFunction, ...]) -> list[BreakpointStatus]:
+        """Stop at exactly these modules, operations and steps; returns what became of each."""
+
+    @abc.abstractmethod
+    def break_on(self, data: tuple[ArmedData, ...]) -> list[BreakpointStatus]:
+        """Stop when exactly these tensors change; returns what became of each."""
 
     @abc.abstractmethod
     def disarm(self) -> None:

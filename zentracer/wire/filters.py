@@ -111,6 +111,20 @@ ERROR = Filter(
 )
 """No tick box of its own: debugpy's uncaught and raised exceptions are where it appears."""
 
+FUNCTION = Filter(
+    id="zentracer.function",
+    label="Function breakpoint",
+    default=False,
+    description="A module, an operation or a step, named in the list of breakpoints.",
+)
+DATA = Filter(
+    id="zentracer.data",
+    label="Data breakpoint",
+    default=False,
+    description="A tensor whose values have changed.",
+)
+"""Function and data breakpoints have no tick box: they are lists of the editor's own."""
+
 FILTERS: tuple[Filter, ...] = (
     NONFINITE, EXPLODING, VANISHING, DEAD, SATURATED, STALLED, LOSS_SPIKE, SHAPE, PRECISION,
 )  # fmt: skip

@@ -53,6 +53,44 @@ class SetExceptionFilters:
 
 
 @body
+class FunctionBreakpoint:
+    """A breakpoint by name: of a module, an operation, a step, or a Python function."""
+
+    id: int
+    kind: str
+    """module, backward, op, step or python"""
+    name: str
+    """What follows the kind: a glob, a step's number or nothing; a Python function's own name."""
+    condition: Optional[str] = None
+    hit_condition: Optional[str] = None
+
+
+@body
+class SetFunctionBreakpoints:
+    """The full list of breakpoints by name; empty removes every hook."""
+
+    breakpoints: Tuple[FunctionBreakpoint, ...]
+
+
+@body
+class DataBreakpoint:
+    """A breakpoint on what a tensor, or a part of it, holds."""
+
+    id: int
+    data_id: str
+    """From an answer to ``dataBreakpointInfo``."""
+    condition: Optional[str] = None
+    hit_condition: Optional[str] = None
+
+
+@body
+class SetDataBreakpoints:
+    """The full list of data breakpoints; empty removes every hook."""
+
+    breakpoints: Tuple[DataBreakpoint, ...]
+
+
+@body
 class BreakpointStatus:
     """What became of one armed breakpoint."""
 
@@ -189,6 +227,12 @@ class HitDetails:
     """Where the value came from, nearest first."""
     downstream: Tuple[Neighbour, ...] = ()
     """Where it goes, as of the last step if this one has not come so far."""
+    before: Optional[Stats] = None
+    """At a data breakpoint: what was there before ``tensor``."""
+    changed: Optional[float] = None
+    """At a data breakpoint: norm of the difference over the norm of what was there."""
+    writer: Optional[str] = None
+    """At a data breakpoint: what wrote, e.g. ``SGD.step`` or ``add_ through a view``."""
 
 
 @body
@@ -205,6 +249,8 @@ class BreakpointHit:
     description: str
     """Several lines: what, why, try."""
     details: HitDetails
+    reason: str = "exception"
+    """``stopped.reason``: exception, function breakpoint, data breakpoint or step."""
 
 
 @body
@@ -290,6 +336,7 @@ class Modules:
 
 EVENTS: Dict[str, Any] = {
     "advice": Advice,
+    "breakpoint": BreakpointStatus,
     "breakpoint_hit": BreakpointHit,
     "framework": FrameworkLoaded,
     "hello": Hello,
@@ -300,6 +347,8 @@ EVENTS: Dict[str, Any] = {
 
 REQUESTS: Dict[str, Tuple[Any, Any]] = {
     "modules": (ModulesQuery, Modules),
+    "set_data_breakpoints": (SetDataBreakpoints, BreakpointStatuses),
     "set_exception_filters": (SetExceptionFilters, BreakpointStatuses),
+    "set_function_breakpoints": (SetFunctionBreakpoints, BreakpointStatuses),
 }
 """Adapter to runtime: name -> (arguments, answer)."""

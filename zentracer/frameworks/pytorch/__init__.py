@@ -13,14 +13,15 @@ import torch
 
 from zentracer.control.pydevd import stack
 from zentracer.control.source import place_of
-from zentracer.frameworks.base import ArmedFilter, Framework, Host
+from zentracer.frameworks.base import ArmedData, ArmedFilter, ArmedFunction, Framework, Host
 from zentracer.frameworks.pytorch.compiled_lines import CompiledLines
 from zentracer.frameworks.pytorch.frames import forget_known_code
 from zentracer.frameworks.pytorch.hooks import Hooks
 from zentracer.frameworks.pytorch.main_thread import on_main_thread
 from zentracer.frameworks.pytorch.module_list import ModuleList
+from zentracer.frameworks.pytorch.wanted import Wanted
 from zentracer.frameworks.pytorch.watch import Watch
-from zentracer.wire.messages import Location, Modules, ModulesQuery
+from zentracer.wire.messages import BreakpointStatus, Location, Modules, ModulesQuery
 
 
 def create(host: Host) -> Framework:
@@ -41,30 +42,50 @@ class PyTorch(Framework):
         self._watch: Watch | None = None
         self._hooks: Hooks | None = None
         self._modules = ModuleList()
+        self._wanted = Wanted()
         self._lock = threading.RLock()
 
     def arm(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
         """Watch for exactly these exceptions; an empty tuple removes every hook."""
         with self._lock:
-            if not filters:
-                self._disarm()
-                return
-            forget_known_code()
-            if self._watch is None or self._hooks is None:
-                self._watch = Watch(self._host, (), precise=precise)
-                self._watch.on_idle = self._remove_hooks
-                self._hooks = Hooks(self._watch)
-                self._hooks.add()
-            self._watch.open(filters, precise=precise)
-            if self._watch.sees_calls:
-                self._hooks.add_calls()
-                on_main_thread(self._enter)
-            else:
-                self._watch.let_go(self._remove_hooks)
+            self._wanted = self._wanted._replace(filters=filters, precise=precise)
+            self._apply()
+
+    def break_at(self, functions: tuple[ArmedFunction, ...]) -> list[BreakpointStatus]:
+        """Stop at exactly these modules, operations and steps; returns what became of each."""
+        with self._lock:
+            self._wanted = self._wanted._replace(functions=functions)
+            self._apply()
+            return self._watch.training.breaks.statuses(functions) if self._watch else []
+
+    def break_on(self, data: tuple[ArmedData, ...]) -> list[BreakpointStatus]:
+        """Stop when exactly these tensors change; returns what became of each."""
+        with self._lock:
+            self._wanted = self._wanted._replace(data=data)
+            self._apply()
+            return self._watch.training.breaks.data_statuses(data) if self._watch else []
+
+    def _apply(self) -> None:
+        if self._wanted.is_nothing:
+            self._disarm()
+            return
+        forget_known_code()
+        if self._watch is None or self._hooks is None:
+            self._watch = Watch(self._host, (), precise=self._wanted.precise)
+            self._watch.on_idle = self._remove_hooks
+            self._hooks = Hooks(self._watch)
+            self._hooks.add()
+        self._watch.open(self._wanted)
+        if self._watch.sees_calls:
+            self._hooks.add_calls()
+            on_main_thread(self._enter)
+        else:
+            self._watch.let_go(self._remove_hooks)
 
     def disarm(self) -> None:
         """Remove every hook."""
         with self._lock:
+            self._wanted = Wanted()
             self._disarm()
 
     def modules(self, query: ModulesQuery) -> Modules:

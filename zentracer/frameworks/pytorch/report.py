@@ -67,6 +67,21 @@ class Finding:
     epoch: int | None = None
     upstream: tuple[Neighbour, ...] = ()
     downstream: tuple[Neighbour, ...] = ()
+    reason: str = "exception"
+    """``stopped.reason``."""
+    shown: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """What the scopes "Tensors" and "Module" show, besides ``tensor`` and ``inputs``."""
+    before: Stats | None = None
+    changed: float | None = None
+    writer: str | None = None
+
+
+def shown_at(finding: Finding) -> dict[str, Any]:
+    """Return what the scopes show at the stop: ``x``, the inputs by name, gradients."""
+    shown: dict[str, Any] = {} if finding.tensor is None else {"x": finding.tensor}
+    for position, (name, x) in enumerate(finding.inputs):
+        shown.setdefault(name or f"input {position}", x)
+    return {**shown, **finding.shown}
 
 
 def hit_of(finding: Finding, breakpoint_ids: tuple[int, ...]) -> BreakpointHit:
@@ -80,6 +95,7 @@ def hit_of(finding: Finding, breakpoint_ids: tuple[int, ...]) -> BreakpointHit:
         text=text,
         description=description(text, details),
         details=details,
+        reason=finding.reason,
     )
 
 
@@ -118,6 +134,9 @@ def details_of(finding: Finding, filter_id: str) -> HitDetails:
         evidence=finding.evidence,
         upstream=finding.upstream,
         downstream=finding.downstream,
+        before=finding.before,
+        changed=finding.changed,
+        writer=finding.writer,
     )
 
 
@@ -176,7 +195,10 @@ def description(text: str, details: HitDetails) -> str:
     if origin.text:
         lines += ["", f"{place_name(origin)}:  {origin.text.strip()}"]
     if details.tensor.dtype != UNKNOWN:
-        lines += [f"  {details.tensor.name or 'result'}  {stats_line(details.tensor)}"]
+        if details.before is not None:
+            lines += [f"  before  {stats_line(details.before)}"]
+        name = "after" if details.before is not None else details.tensor.name or "result"
+        lines += [f"  {name}  {stats_line(details.tensor)}"]
     lines += [f"  {x.name or 'input'}  {stats_line(x)}" for x in details.inputs]
     if details.evidence:
         lines += ["", *(f"  {line}" for line in details.evidence)]

@@ -37,7 +37,7 @@ from zentracer.frameworks.pytorch.mode import (
 )
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
 from zentracer.frameworks.pytorch.plans import Plan
-from zentracer.frameworks.pytorch.report import Finding, brief, hit_of
+from zentracer.frameworks.pytorch.report import Finding, brief, hit_of, shown_at
 from zentracer.frameworks.pytorch.scene import Scene
 from zentracer.frameworks.pytorch.steps import Steps
 from zentracer.frameworks.pytorch.suggest import suggestions_for
@@ -45,6 +45,7 @@ from zentracer.frameworks.pytorch.trail import METADATA_KEY, Site, Trail
 from zentracer.frameworks.pytorch.training.hub import Training
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
 from zentracer.frameworks.pytorch.values import hit_values
+from zentracer.frameworks.pytorch.wanted import Wanted
 from zentracer.wire.filters import NONFINITE
 
 _MAX_SKIPPED = 25
@@ -200,14 +201,13 @@ class Watch:
 
     # -- armed and not -----------------------------------------------------------------------
 
-    def open(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
-        """Watch for exactly these exceptions, also after ``close``."""
-        others = tuple(armed for armed in filters if armed.filter != NONFINITE.id)
-        mine = tuple(armed for armed in filters if armed.filter == NONFINITE.id)
+    def open(self, wanted: Wanted) -> None:
+        """Watch for exactly these, also after ``close``."""
         if not self.filters:
             self.polluted = self.overflowed = False
-        self.filters, self.precise = mine, precise
-        self.training.open(others, advice=bool(filters))
+        self.filters = tuple(a for a in wanted.filters if a.filter == NONFINITE.id)
+        self.precise = wanted.precise
+        self.training.open(wanted)
         self.steps.overhead.forget()
         if self.sees_calls:
             for watcher in list(self.watchers.values()):
@@ -261,6 +261,7 @@ class Watch:
         self.marked_number = (self.marked_number or 0) + 1 if number is None else number
         self.step = self.marked_number
         self.steps.completed(self.step)
+        self.training.step_marked(user_frame(sys._getframe(1)))
         self.steps.overhead.boundary()
 
     def counted_step(self, number: int) -> bool:
@@ -325,7 +326,7 @@ class Watch:
             ids = tuple(armed.id for armed in filters if self._wanted(armed, finding))
             if ids:
                 self.steps.stops(finding.step or 0)
-                self.host.stop(hit_of(finding, ids), frame)
+                self.host.stop(hit_of(finding, ids), frame, tensors=shown_at(finding))
             return bool(ids)
         except Exception as error:  # ours to report, never the training's to die from
             self.host.notice(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Looker = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]", Any, types.FrameType], None]
 """Looks at a call of a module: module, args, kwargs, what it returned, the calling frame."""
+BeforeLooker = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]", types.FrameType], None]
+"""Looks at a module that is about to be called: module, args, kwargs, the calling frame."""
 Handler = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]", Any, types.FrameType], None]
 """Looks at a torch call: function, args, kwargs, what it returned, the calling frame."""
 
@@ -71,6 +73,13 @@ class Detector:
     def looker(self, module: Any) -> Looker | None:
         """Return who looks at the calls of ``module``; asked once for each module."""
         return None
+
+    def before_looker(self, module: Any, frame: types.FrameType) -> BeforeLooker | None:
+        """Return who looks before ``module`` is called; asked once for each module, at a call."""
+        return None
+
+    def step_marked(self, frame: types.FrameType | None) -> None:
+        """The program has said that a step is complete."""
 
     def backward_starts(self, run: Backward) -> None:
         """Gradients are about to be computed."""

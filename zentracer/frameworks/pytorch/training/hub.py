@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +17,11 @@ from torch import Tensor, nn
 from zentracer.control.condition import Condition, ConditionFailed
 from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter
+from zentracer.frameworks.pytorch.breaks import Breaks
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.meter import clock
 from zentracer.frameworks.pytorch.report import Finding, advice_of, brief
-from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
+from zentracer.frameworks.pytorch.training.detector import BeforeLooker, Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.epochs import Epochs
 from zentracer.frameworks.pytorch.training.events import Update, parameters_of
 from zentracer.frameworks.pytorch.training.module_tap import ModuleTap
@@ -30,11 +32,14 @@ from zentracer.frameworks.pytorch.training.ratios import Ratios
 from zentracer.frameworks.pytorch.training.readout import Readout
 from zentracer.frameworks.pytorch.training.registry import DETECTORS, advisers
 from zentracer.frameworks.pytorch.unseen import is_capturing, is_tracing, unseen
+from zentracer.frameworks.pytorch.wanted import Wanted
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
-_EVENTS = ("backward_starts", "backward_ended", "update_starts", "update_ended")
+_EVENTS = ("backward_starts", "backward_ended", "update_starts", "update_ended", "step_marked")
+_Before = Tuple[Optional["weakref.ref[nn.Module]"], "tuple[tuple[Detector, BeforeLooker], ...]"]
+_NOBODY: _Before = (None, ())
 _QUIET_STEPS = 50
 """A finding is told again only after its cause was gone for so many steps."""
 _MAX_UNDER_WAY = 16
@@ -47,6 +52,9 @@ class Training:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.detectors: tuple[Detector, ...] = ()
+        self._of_filters: tuple[Detector, ...] = ()
+        self.breaks = Breaks(self)
+        """Breakpoints by name, and on data."""
         self.ops: dict[Any, tuple[tuple[Detector, Handler], ...]] = {}
         """Who is told of which torch function."""
         self.names = ParameterNames(self.is_used)
@@ -54,6 +62,8 @@ class Training:
         self.gradient_norms = GradientNorms(self)
         self.ratios = Ratios(self.readout)
         self.modules: ModuleTap | None = None
+        self._before: dict[int, _Before] = {}
+        """By identity of a module: who looks before it is called."""
         self._epochs = Epochs(watch.report_failure)
         self._told: dict[Any, int] = {}
         self._depth = 0
@@ -63,15 +73,12 @@ class Training:
 
     # -- armed and not -----------------------------------------------------------------------------
 
-    def open(self, filters: tuple[ArmedFilter, ...], *, advice: bool) -> None:
+    def open(self, wanted: Wanted) -> None:
         """Watch for exactly these; what was learnt of the run so far stays."""
         self._compiled_is_said = False
-        wanted: dict[str, tuple[ArmedFilter, ...]] = {}
-        for armed in filters:
-            wanted[armed.filter] = (*wanted.get(armed.filter, ()), armed)
-        known = {detector.filter.id: detector for detector in self.detectors}
+        known = {detector.filter.id: detector for detector in self._of_filters}
         detectors: list[Detector] = []
-        for name, armed in wanted.items():
+        for name, armed in _by_filter(wanted.filters).items():
             kind = DETECTORS.get(name)
             if kind is None:
                 continue
@@ -81,16 +88,19 @@ class Training:
             else:
                 detector.rearm(armed)
             detectors.append(detector)
-        if advice and self.watch.host.options.get("advice", True):
+        if wanted.filters and self.watch.host.options.get("advice", True):
             detectors += [known.pop(kind.filter.id, None) or kind(self, ()) for kind in advisers()]
         for detector in known.values():
             self._close(detector)
-        self._take(tuple(detectors))
+        self._of_filters = tuple(detectors)
+        self._take((*detectors, *self.breaks.open(wanted)))
 
     def close(self) -> None:
         """Watch for nothing, and leave no trace."""
-        for detector in self.detectors:
+        for detector in self._of_filters:
             self._close(detector)
+        self._of_filters = ()
+        self.breaks.close()
         self._take(())
         self.names.forget()
         self.readout.forget()
@@ -108,6 +118,8 @@ class Training:
                 ops.setdefault(function, []).append((detector, handler))
         self.ops = {function: tuple(handlers) for function, handlers in ops.items()}
         self._listeners = {event: _overriding(event, detectors) for event in _EVENTS}
+        wants_before = any(type(d).before_looker is not Detector.before_looker for d in detectors)
+        self._before.clear()
         if detectors and self.modules is None:
             self.modules = ModuleTap(self._lookers_for, self._look)
             self.modules.add()
@@ -118,6 +130,8 @@ class Training:
             self._epochs.remove()
         elif self.modules is not None:
             self.modules.ask_again()
+        if self.modules is not None:
+            self.modules.before = self._look_before if wants_before else None
 
     def _drop(self, detector: Detector, doing: str, error: Exception) -> None:
         """Let a detector step aside that has failed."""
@@ -125,6 +139,8 @@ class Training:
             f"ZenTracer failed {doing} for '{detector.filter.label}' and no longer looks for it; "
             f"the program goes on. Please report: {brief(error)}"
         )
+        self._of_filters = tuple(d for d in self._of_filters if d is not detector)
+        self.breaks.drop(detector)
         self._take(tuple(d for d in self.detectors if d is not detector))
         self._close(detector)
         if not self.watch.sees_calls:
@@ -208,6 +224,10 @@ class Training:
         if is_step:
             self._epochs.stepped()
         self._tell("update_ended", update)
+
+    def step_marked(self, frame: types.FrameType | None) -> None:
+        """The program has said that a step is complete."""
+        self._tell("step_marked", frame)
 
     def log(self, name: str, value: Any) -> None:
         """The program says a value: a number, or a tensor of one element."""
@@ -348,6 +368,33 @@ class Training:
             self._guarded(detector, "at a module", looker, *call)
         self._took(start)
 
+    def _look_before(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any],
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        known = self._before.get(id(module))
+        if known is None:
+            known = self._meet_before(module, frame)
+        for detector, looker in known[1]:
+            self._guarded(detector, "before a module", looker, module, args, kwargs, frame)
+
+    def _meet_before(self, module: nn.Module, frame: types.FrameType) -> _Before:
+        if is_tracing():
+            return _NOBODY
+        found: list[tuple[Detector, BeforeLooker]] = []
+        for detector in self.detectors:
+            try:
+                looker = detector.before_looker(module, frame)
+            except Exception as error:  # ours to report, never the training's to die from
+                self._drop(detector, "before a module", error)
+                continue
+            if looker is not None:
+                found.append((detector, looker))
+        identity, known = id(module), self._before
+        gone = weakref.ref(module, lambda _: known.pop(identity, None))
+        entry = known[identity] = (gone, tuple(found))
+        return entry
+
     def _tell(self, event: str, body: Any) -> None:
         listeners = self._listeners.get(event, ())
         local = self.watch.local
@@ -397,6 +444,13 @@ class Training:
     def _stops(self) -> list[tuple[tuple[ArmedFilter, ...], Finding, types.FrameType]]:
         """Return what the calling thread is about to stop for."""
         return self.watch.local.__dict__.setdefault("stops", [])
+
+
+def _by_filter(filters: tuple[ArmedFilter, ...]) -> dict[str, tuple[ArmedFilter, ...]]:
+    found: dict[str, tuple[ArmedFilter, ...]] = {}
+    for armed in filters:
+        found[armed.filter] = (*found.get(armed.filter, ()), armed)
+    return found
 
 
 def _overriding(event: str, detectors: tuple[Detector, ...]) -> tuple[Detector, ...]:

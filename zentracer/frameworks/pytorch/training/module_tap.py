@@ -25,6 +25,7 @@ from zentracer.frameworks.pytorch.unseen import is_tracing
 _get_frame = sys._getframe
 
 Entry = Optional["tuple[Any, ...]"]
+Before = Callable[[nn.Module, "tuple[Any, ...]", "dict[str, Any]", types.FrameType], None]
 
 
 class ModuleTap:
@@ -33,13 +34,16 @@ class ModuleTap:
     Args:
         lookers_for: who looks at a module; asked at its first call.
         look: calls those of one module, guarded.
+        before: looks before each call of a module; None if nobody wants to.
     """
 
     def __init__(
         self,
         lookers_for: Callable[[nn.Module], tuple[Any, ...]],
         look: Callable[..., None],
+        before: Before | None = None,
     ) -> None:
+        self.before = before
         self._lookers_for = lookers_for
         self._look = look
         self._entries: dict[int, tuple[weakref.ref[nn.Module], Site | None, Entry]] = {}
@@ -86,18 +90,19 @@ class ModuleTap:
             self._entries[id(module)] = (*entry[:2], rest or None)
 
     def _around(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        entries, meet, look = self._entries, self._meet, self._look
+        tap, entries, meet, look = self, self._entries, self._meet, self._look
 
         def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_dynamo_compiling():
-                return original(self, *args, **kwargs)  # dynamo traces nothing of ours
-            # The same line as in torch's own method, counted from its first: tracebacks show it.
-            out = original(self, *args, **kwargs)
-            entry = entries.get(id(self))
-            if entry is None:
-                entry = meet(self, _get_frame(1))
-            if entry is not None and entry[2]:
-                look(entry[2], self, args, kwargs, out, _get_frame(1))
+            eager = not torch.compiler.is_dynamo_compiling()  # dynamo traces nothing of ours
+            if eager and tap.before is not None:
+                tap.before(self, args, kwargs, _get_frame(1))
+            out = original(self, *args, **kwargs)  # the same line of it as in torch's own method
+            if eager:
+                entry = entries.get(id(self))
+                if entry is None:
+                    entry = meet(self, _get_frame(1))
+                if entry is not None and entry[2]:
+                    look(entry[2], self, args, kwargs, out, _get_frame(1))
             return out
 
         return _as_torchs(functools.wraps(original)(__call__), original)

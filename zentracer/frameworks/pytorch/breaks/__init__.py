@@ -1,0 +1,71 @@
+"""Breakpoints by name and on data: what serves them, and what became of each.
+
+RUNS IN the training process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zentracer.frameworks.base import ArmedData, ArmedFunction
+from zentracer.frameworks.pytorch.breaks.by_name import NameBreaks
+from zentracer.frameworks.pytorch.breaks.modules import ModuleBreaks
+from zentracer.frameworks.pytorch.breaks.steps import StepBreaks
+from zentracer.frameworks.pytorch.training.detector import Detector
+from zentracer.frameworks.pytorch.wanted import Wanted
+from zentracer.wire.messages import BreakpointStatus
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.training.hub import Training
+
+KINDS: dict[str, type[NameBreaks]] = {kind.kind: kind for kind in (ModuleBreaks, StepBreaks)}
+"""Kind of a breakpoint by name -> who serves it."""
+_FAILED = "ZenTracer has failed there and no longer looks for it; see the debug console."
+
+
+class Breaks:
+    """The breakpoints by name and on data of one armed state."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._by_kind: dict[str, NameBreaks] = {}
+
+    def open(self, wanted: Wanted) -> tuple[Detector, ...]:
+        """Serve exactly these; returns who has to be told of what happens."""
+        for kind, serves in KINDS.items():
+            armed = tuple(one for one in wanted.functions if one.kind == kind)
+            known = self._by_kind.get(kind)
+            if not armed:
+                if known is not None:
+                    self._by_kind.pop(kind).close()
+            elif known is None:
+                self._by_kind[kind] = serves(self._training, armed)
+            else:
+                known.take(armed)
+        return tuple(self._by_kind.values())
+
+    def close(self) -> None:
+        """Serve nothing, and leave no trace."""
+        for detector in self._by_kind.values():
+            detector.close()
+        self._by_kind.clear()
+
+    def drop(self, detector: Detector) -> None:
+        """Forget a detector that has failed."""
+        self._by_kind = {k: known for k, known in self._by_kind.items() if known is not detector}
+
+    def statuses(self, functions: tuple[ArmedFunction, ...]) -> list[BreakpointStatus]:
+        """Return what became of breakpoints by name."""
+        found = []
+        for armed in functions:
+            serves = self._by_kind.get(armed.kind)
+            if serves is None:
+                status = BreakpointStatus(id=armed.id, verified=False, message=_FAILED)
+            else:
+                status = serves.status_of(armed)
+            found.append(status)
+        return found
+
+    def data_statuses(self, data: tuple[ArmedData, ...]) -> list[BreakpointStatus]:
+        """Return what became of data breakpoints."""
+        return [BreakpointStatus(id=one.id, verified=False, message=_FAILED) for one in data]

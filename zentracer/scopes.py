@@ -1,0 +1,78 @@
+"""The scopes "Tensors" and "Module" of a stopped frame.
+
+RUNS IN the training process, on the stopped thread, inside debugpy's ``evaluate`` of an
+expression that calls ``of``. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from types import FrameType
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from zentracer.present.kinds import MODULE, kind_of
+from zentracer.present.rows import Child, Group
+
+MODULE_KEY = "module"
+"""What the scope "Module" shows, among the tensors of a stop."""
+
+
+class _Showing(threading.local):
+    def __init__(self) -> None:
+        self.stops: List[Tuple[FrameType, Dict[str, Any]]] = []
+
+
+_showing = _Showing()
+
+
+@contextlib.contextmanager
+def showing(frame: FrameType, tensors: Optional[Mapping[str, Any]]) -> Iterator[None]:
+    """Show ``tensors`` below ``frame`` while the block holds the calling thread."""
+    if not tensors:
+        yield
+        return
+    _showing.stops.append((frame, dict(tensors)))
+    try:
+        yield
+    finally:
+        _showing.stops.pop()
+
+
+def of(scope: str, frame_id: int) -> Any:
+    """Return what a scope of a frame shows; None if there is no such scope.
+
+    Args:
+        scope: "Tensors" or "Module".
+        frame_id: as debugpy numbers the frames of this thread.
+    """
+    frame = _frame(frame_id)
+    if frame is None:
+        return None
+    shown = next((tensors for at, tensors in reversed(_showing.stops) if at is frame), {})
+    if scope == "Module":
+        return _module(shown.get(MODULE_KEY), frame)
+    rows: List[Child] = [(name, x, None) for name, x in shown.items() if name != MODULE_KEY]
+    return Group("", lambda: rows) if rows else None
+
+
+def _module(module: Any, frame: FrameType) -> Any:
+    """Return the module of the stop, else the one whose method runs in ``frame``."""
+    if module is not None:
+        return module
+    code = frame.f_code
+    first = code.co_varnames[0] if code.co_argcount else None
+    owner = frame.f_locals.get(first) if first is not None else None
+    return owner if owner is not None and kind_of(type(owner)) == MODULE else None
+
+
+def _frame(frame_id: int) -> Optional[FrameType]:
+    pydevd = sys.modules.get("pydevd")
+    debugger = pydevd.get_global_debugger() if pydevd is not None else None
+    if debugger is None:
+        return None
+    thread: Any = threading.current_thread()
+    constants = sys.modules["_pydevd_bundle.pydevd_constants"]
+    found = debugger.find_frame(constants.get_current_thread_id(thread), frame_id)
+    return found if isinstance(found, FrameType) else None
