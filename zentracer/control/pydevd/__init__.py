@@ -8,7 +8,17 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, List, Tuple
 
-from zentracer.control.pydevd import assignment, conditions, hidden, latency, lines, slow, stack
+from zentracer.control.pydevd import (
+    assignment,
+    conditions,
+    hidden,
+    latency,
+    lines,
+    native_threads,
+    slow,
+    stack,
+    watching,
+)
 
 Notify = Callable[..., None]
 
@@ -18,8 +28,10 @@ _PATCHES: Tuple[Tuple[str, Callable[[Any, Notify], None]], ...] = (
     ("conditions of line breakpoints", conditions.install),
     ("setting tensor elements", assignment.install),
     ("breakpoints in compiled code", lines.install),
+    ("breakpoints on native threads", native_threads.install),
     ("naming a slow evaluation", slow.install),
     ("the forward call in a stack of backward", stack.install),
+    ("what changed in watches", watching.install),
 )
 
 

@@ -84,6 +84,11 @@ def trace_switch() -> Any:
     return getattr(tracing, "_original_settrace", sys.settrace)
 
 
+def is_there() -> bool:
+    """Return whether pydevd is loaded in this process."""
+    return "_pydevd_bundle.pydevd_constants" in sys.modules
+
+
 def uses_monitoring() -> bool:
     """Return whether pydevd traces by ``sys.monitoring`` (Python 3.12 and later)."""
     return bool(sys.modules["_pydevd_bundle.pydevd_constants"].PYDEVD_USE_SYS_MONITORING)

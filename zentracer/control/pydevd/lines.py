@@ -29,6 +29,13 @@ def on_change(listener: Callable[[], None]) -> None:
     _listeners.append(listener)
 
 
+def are_there_any() -> bool:
+    """Return whether a line breakpoint is set anywhere."""
+    pydevd = sys.modules.get("pydevd")
+    debugger = pydevd.get_global_debugger() if pydevd is not None else None
+    return debugger is not None and any(dict(debugger.breakpoints).values())
+
+
 def breakpoints_between(path: str, first: int, last: int) -> List[Tuple[Optional[int], int]]:
     """Return (id, line) of the breakpoints on the lines ``first`` to ``last`` of ``path``."""
     pydevd = sys.modules.get("pydevd")

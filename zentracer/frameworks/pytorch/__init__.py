@@ -15,6 +15,7 @@ from zentracer.control.pydevd import stack
 from zentracer.control.source import place_of
 from zentracer.frameworks.base import ArmedData, ArmedFilter, ArmedFunction, Framework, Host
 from zentracer.frameworks.pytorch.compiled_lines import CompiledLines
+from zentracer.frameworks.pytorch.engine_threads import EngineThreads
 from zentracer.frameworks.pytorch.frames import forget_known_code
 from zentracer.frameworks.pytorch.hooks import Hooks
 from zentracer.frameworks.pytorch.main_thread import on_main_thread
@@ -28,6 +29,7 @@ def create(host: Host) -> Framework:
     """Return the framework for ``host``."""
     framework = PyTorch(host)
     CompiledLines(host).watch()
+    EngineThreads().watch()
     stack.explain_with(framework.forward_of)
     return framework
 
