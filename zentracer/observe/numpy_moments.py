@@ -15,6 +15,7 @@ from zentracer.observe.sampling import (
     BLOCKS,
     FEW,
     block_step,
+    blocks_within,
     pieces,
     thinned,
     without_repeats,
@@ -62,10 +63,11 @@ def _in_memory_order(data: Any) -> Any:
 
 def _sample(data: Any, limit: int) -> Any:
     ordered = _in_memory_order(data)
-    if ordered.flags.c_contiguous and data.size > BLOCKS * BLOCK * 2:
-        strides = (block_step(data.size) * data.itemsize, data.itemsize)
+    blocks = blocks_within(limit)
+    if ordered.flags.c_contiguous and data.size > blocks * BLOCK * 2:
+        strides = (block_step(data.size, blocks) * data.itemsize, data.itemsize)
         tricks = sys.modules["numpy"].lib.stride_tricks
-        return tricks.as_strided(ordered.reshape(-1), (BLOCKS, BLOCK), strides)
+        return tricks.as_strided(ordered.reshape(-1), (blocks, BLOCK), strides)
     return thinned(data, data.shape, min(limit, BLOCKS * BLOCK))
 
 

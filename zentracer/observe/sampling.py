@@ -47,12 +47,17 @@ def thinned(array: Any, shape: Sequence[int], limit: int) -> Any:
     return array[tuple(slice(None, None, step) for step in steps)]
 
 
-def block_step(size: int) -> int:
+def blocks_within(limit: int) -> int:
+    """How many blocks a sample of at most ``limit`` elements has."""
+    return min(BLOCKS, limit // BLOCK)
+
+
+def block_step(size: int, blocks: int = BLOCKS) -> int:
     """Distance between the starts of two sampled blocks in ``size`` contiguous elements.
 
     It is odd, so that it is no multiple of the usual row lengths.
     """
-    step = (size - BLOCK) // (BLOCKS - 1)
+    step = (size - BLOCK) // (blocks - 1)
     return step - 1 + step % 2
 
 

@@ -15,6 +15,7 @@ from zentracer.observe.sampling import (
     BLOCKS,
     FEW,
     block_step,
+    blocks_within,
     pieces,
     product,
     thinned,
@@ -74,8 +75,9 @@ def _in_memory_order(data: Any) -> Any:
 def _sample(data: Any, shape: Sequence[int], limit: int) -> Any:
     ordered = _in_memory_order(data)
     size = product(shape)
-    if ordered.is_contiguous() and not data.is_quantized and size > BLOCKS * BLOCK * 2:
-        return ordered.as_strided((BLOCKS, BLOCK), (block_step(size), 1))
+    blocks = blocks_within(limit)
+    if ordered.is_contiguous() and not data.is_quantized and size > blocks * BLOCK * 2:
+        return ordered.as_strided((blocks, BLOCK), (block_step(size, blocks), 1))
     return thinned(data, shape, min(limit, BLOCKS * BLOCK))
 
 

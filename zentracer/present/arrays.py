@@ -66,7 +66,7 @@ def _statistics(seen: Look) -> str:
     if total == 0:
         return " · empty"
     if total == 1 and facts.size == 1:
-        return f" · {_scalar_text(facts)}"
+        return f" · {scalar_text(facts)}"
     text = _range_text(facts, moments)
     mark = " ·~ " if moments.sampled else " · "
     at_least = "≥" if moments.sampled else ""
@@ -91,7 +91,8 @@ def _range_text(facts: Facts, moments: Moments) -> str:
     return f"{mark}{name}∈[{low}, {high}] μ={short(moments.mean)}{spread}"
 
 
-def _scalar_text(facts: Facts) -> str:
+def scalar_text(facts: Facts) -> str:
+    """The only element of an array that may be read."""
     data = facts.data
     if array_kind(type(data)) != TORCH:
         return scalar(data.reshape(-1).tolist()[0], facts.dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, List, Optional
 
-from zentracer.control.pydevd import containers, reprs
+from zentracer.control.pydevd import containers, reprs, watching
 from zentracer.observe.kinds import NUMPY, TORCH
 from zentracer.observe.stats import error_text
 from zentracer.present.kinds import ROW, STORAGE, kind_of
@@ -40,6 +40,12 @@ def _patch_rows(variable_class: Any) -> None:
     original = variable_class.get_var_data
 
     def get_var_data(self: Any, fmt: Any = None, context: Any = None, **limits: Any) -> Any:
+        data = row(self, fmt, context, limits)
+        if context == "watch":
+            data["value"] += watching.change_of(self.value)
+        return data
+
+    def row(self: Any, fmt: Any, context: Any, limits: Dict[str, Any]) -> Any:
         kind = kind_of(type(self.value))
         if kind in (TORCH, NUMPY) and context != "clipboard" and not self._is_return_value:
             return _array_fields(self)

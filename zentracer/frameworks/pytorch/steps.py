@@ -15,6 +15,7 @@ from torch import Tensor
 from zentracer.frameworks.pytorch.finite import readable_tensor
 from zentracer.frameworks.pytorch.overhead import Overhead
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
+from zentracer.frameworks.pytorch.watched import count_steps_of, step_completed
 from zentracer.wire.messages import Step
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Steps:
         """What it made of a loss last."""
         self._unscaled: Loss | None = None
         """That loss."""
+        count_steps_of(watch)
 
     def scaled(self, loss: Any, result: Any) -> None:
         """Note that a gradient scaler has made ``result`` of ``loss``."""
@@ -99,6 +101,7 @@ class Steps:
         self._loss_step = step
         self._scaling, self._scaled, self._unscaled = False, None, None
         self._tell(step)
+        step_completed(step, self._watch.report_failure)
 
     def stops(self, step: int) -> None:
         """Tell the user where the program stands: with the loss whose backward has begun, if so."""
