@@ -22,6 +22,8 @@ from zentracer.wire.editor import (
     Finding,
     Findings,
     Histogram,
+    History,
+    HistoryPoint,
     Image,
     LastHit,
     Page,
@@ -301,6 +303,26 @@ EXAMPLES: dict[str, Any] = {
             sampled=True,
         ),
         page=Page(row=8, column=16, cells=(("1.5", "nan"), ("-inf", "0"))),
+        history=History(
+            kind="tensor",
+            path="/project/train.py",
+            points=(
+                HistoryPoint(
+                    time=1.75e9,
+                    value=0.25,
+                    stop=3,
+                    step=41,
+                    line=12,
+                    low=-1.0,
+                    high=1.5,
+                    std=0.5,
+                    norm=8.0,
+                ),
+                HistoryPoint(time=1.75e9 + 1, value=None, step=42, bad=4096),
+            ),
+            sampled=True,
+            note="Between stops it is not read.",
+        ),
     ),
 }
 

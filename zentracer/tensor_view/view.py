@@ -16,7 +16,7 @@ from zentracer.observe.slicing import Selection, SliceError
 from zentracer.observe.stats import Look, error_text, facts_of, to_body
 from zentracer.present.kinds import kind_of
 from zentracer.present.summary import summary
-from zentracer.tensor_view import notes, parts
+from zentracer.tensor_view import history, notes, parts
 from zentracer.tensor_view.evaluate import Refused, quoted
 from zentracer.tensor_view.parts import Shown
 from zentracer.wire.editor import TensorQuery, TensorView
@@ -26,6 +26,7 @@ _VIEWS: Dict[str, Callable[[Any, Shown, TensorQuery], Dict[str, Any]]] = {
     "histogram": parts.histogram,
     "image": parts.image,
     "page": parts.page,
+    "history": history.of_watch,
 }
 
 

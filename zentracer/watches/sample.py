@@ -15,6 +15,7 @@ from zentracer.observe.moments import Moments
 from zentracer.observe.numpy_moments import numpy_moments, numpy_sample
 from zentracer.observe.quiet import quiet, torch_if_loaded
 from zentracer.observe.sampling import BLOCK, BLOCKS, PIECE
+from zentracer.observe.stats import may_wait
 from zentracer.observe.torch_moments import torch_moments, torch_sample
 
 LIMIT = BLOCK * BLOCKS
@@ -64,15 +65,16 @@ class Difference(NamedTuple):
     """Elements that were finite and are NaN or infinite now."""
 
 
-def sample_of(facts: Facts, limit: int = LIMIT) -> Optional[Sample]:
-    """Copy some of the elements that ``facts`` describe; None if they cannot be read at once.
+def sample_of(facts: Facts, limit: int = LIMIT, *, waits: bool = False) -> Optional[Sample]:
+    """Copy some of the elements that ``facts`` describe; None if they cannot be read.
 
     Args:
         facts: Whose elements.
         limit: Most elements to copy.
+        waits: Whether to wait for the accelerator that holds them.
     """
     data = facts.data
-    if data is None or not facts.on_host or not facts.size:
+    if data is None or not facts.size or not (facts.on_host or (waits and may_wait(facts))):
         return None
     if array_kind(type(data)) == TORCH:
         with quiet():
@@ -100,9 +102,11 @@ def _torch_sample(data: Any, limit: int, torch: Any) -> Sample:
         data = data.resolve_conj()
         real, is_part = torch_sample(data.real, limit // 2)
         imaginary, _ = torch_sample(data.imag, limit // 2)
-        return Sample(torch.cat([real, imaginary]), is_part, is_complex=True)
+        return Sample(torch.cat([real, imaginary]).cpu(), is_part, is_complex=True)
     numbers, is_part = torch_sample(data, limit)
-    if data.dtype == torch.float64:
+    if not data.is_cpu:
+        numbers = numbers.cpu()
+    elif data.dtype == torch.float64:
         numbers = numbers.clone()  # it may be the user's own memory
     return Sample(numbers, is_part)
 

@@ -51,12 +51,12 @@ def is_watchable(value: Any) -> bool:
     return bool(array_kind(type(value))) or _is_number(value)
 
 
-def look(value: Any, when: Moment) -> Seen:
-    """Take note of ``value``."""
+def look(value: Any, when: Moment, *, waits: bool = False) -> Seen:
+    """Take note of ``value``; ``waits`` also if that takes waiting for an accelerator."""
     if _is_number(value):
         return Seen(when, "number", text=_number_text(value), point=of_number(when, _size(value)))
     facts = facts_of(value)
-    sample = sample_of(facts)
+    sample = sample_of(facts, waits=waits)
     return Seen(
         when,
         f"{facts.dtype}{shape_text(facts.shape or ())}",
@@ -66,7 +66,7 @@ def look(value: Any, when: Moment) -> Seen:
         sample,
         _weakly(value),
         _version(value),
-        _point(facts, when, sample),
+        _point(facts, when, sample, waits),
     )
 
 
@@ -74,13 +74,13 @@ def point_of(value: Any, when: Moment) -> Optional[Point]:
     """The point of a value, None if it is no number and cannot be read at once."""
     if _is_number(value):
         return of_number(when, _size(value))
-    return _point(facts_of(value), when, None) if array_kind(type(value)) else None
+    return _point(facts_of(value), when, None, False) if array_kind(type(value)) else None
 
 
-def _point(facts: Facts, when: Moment, sample: Optional[Sample]) -> Optional[Point]:
+def _point(facts: Facts, when: Moment, sample: Optional[Sample], waits: bool) -> Optional[Point]:
     """Always of the same elements, so that the line has no jumps where the program stopped."""
     if sample is None or len(sample.numbers) > POINT_LIMIT:
-        sample = sample_of(facts, POINT_LIMIT)
+        sample = sample_of(facts, POINT_LIMIT, waits=waits)
     return of_moments(when, sample.moments) if sample is not None else None
 
 

@@ -43,9 +43,9 @@ class Watched:
         """At the latest stop before the present one at which it was looked at."""
         self.now: Optional[Seen] = None
 
-    def see(self, value: Any, when: Moment) -> str:
+    def see(self, value: Any, when: Moment, *, waits: bool) -> str:
         """Take note of the value at a stop; returns what changed since the one before."""
-        seen = look(value, when)
+        seen = look(value, when, waits=waits)
         if self.now is not None and self.now.when.stop != when.stop:
             self.before = self.now
         self.now = seen
@@ -68,8 +68,10 @@ class Watches:
         """Begin anew: this is a forked child, with stops and threads of its own."""
         self._known = {}
 
-    def see(self, expression: str, frame: FrameType, thread: int, value: Any) -> str:
-        """Take note of a value that is shown at a stop.
+    def see(
+        self, expression: str, frame: FrameType, thread: int, value: Any, *, waits: bool = False
+    ) -> str:
+        """Take note of a value that is shown at a stop; ``waits`` for accelerators too.
 
         Returns:
             What to add to its line: how it differs from the stop before; empty the first time.
@@ -77,7 +79,7 @@ class Watches:
         if not is_watchable(value):
             return ""
         watched = self._get(key_of(expression, frame, thread))
-        return watched.see(value, clock.at_stop(frame))
+        return watched.see(value, clock.at_stop(frame), waits=waits)
 
     def find(self, expression: str, frame: FrameType, thread: int) -> Optional[Watched]:
         """Return what is known of an expression."""

@@ -17,7 +17,7 @@ class TensorQuery:
     """Arguments of ``zentracer/tensor``: which part of which tensor, reduced to what is shown."""
 
     view: str
-    """stats, histogram, image or page"""
+    """stats, histogram, image, page or history; with history the expression counts as watched"""
     expression: Optional[str] = None
     """Evaluated in the frame; its value must be a tensor or an array."""
     frame_id: Optional[int] = None
@@ -84,6 +84,44 @@ class Page:
 
 
 @body
+class HistoryPoint:
+    """A watched value at one moment; numbers are None if not finite."""
+
+    time: float
+    """Seconds since 1970."""
+    value: Optional[float]
+    """The number itself, or the mean of the finite elements."""
+    stop: Optional[int] = None
+    """Number of the stop in its process; None at a step between two stops."""
+    step: Optional[int] = None
+    """Training steps completed; None when steps were not seen."""
+    line: Optional[int] = None
+    """Where the frame stood; None between two stops."""
+    low: Optional[float] = None
+    high: Optional[float] = None
+    std: Optional[float] = None
+    norm: Optional[float] = None
+    bad: int = 0
+    """NaN and infinite elements."""
+
+
+@body
+class History:
+    """How a watched expression has changed over stops and steps."""
+
+    kind: str
+    """scalar or tensor"""
+    path: str
+    """File of the function that the expression was evaluated in."""
+    points: Tuple[HistoryPoint, ...]
+    """In the order of time, at most 512; older ones are fewer than there were steps."""
+    sampled: bool = False
+    """Whether the latest point is made of some of the elements only."""
+    note: Optional[str] = None
+    """Why there are no points between stops; a sentence."""
+
+
+@body
 class TensorView:
     """Answer of ``zentracer/tensor``; only the part that was asked for is there."""
 
@@ -106,6 +144,7 @@ class TensorView:
     histogram: Optional[Histogram] = None
     image: Optional[Image] = None
     page: Optional[Page] = None
+    history: Optional[History] = None
 
 
 @body

@@ -146,6 +146,14 @@ export interface Finding {
  */
 export interface HitDetails {
   /**
+   * At a data breakpoint: what was there before ``tensor``.
+   */
+  before: Stats | null;
+  /**
+   * At a data breakpoint: norm of the difference over the norm of what was there.
+   */
+  changed: number | null;
+  /**
    * Where it goes, as of the last step if this one has not come so far.
    */
   downstream: Neighbour[];
@@ -198,6 +206,10 @@ export interface HitDetails {
    * Where the value came from, nearest first.
    */
   upstream: Neighbour[];
+  /**
+   * At a data breakpoint: what wrote, e.g. ``SGD.step`` or ``add_ through a view``.
+   */
+  writer: string | null;
 }
 /**
  * A module or operation before or after the value that was found.
@@ -396,7 +408,7 @@ export interface TensorQuery {
    */
   slice?: string | null;
   /**
-   * stats, histogram, image or page
+   * stats, histogram, image, page or history; with history the expression counts as watched
    */
   view: string;
   /**
@@ -415,6 +427,7 @@ export interface TensorView {
   columns: number;
   expression: string;
   histogram: Histogram | null;
+  history: History | null;
   image: Image | null;
   /**
    * Why there is nothing to show, or what is special about what is shown; a sentence.
@@ -445,6 +458,64 @@ export interface Histogram {
   high: number;
   low: number;
   sampled: boolean;
+}
+/**
+ * How a watched expression has changed over stops and steps.
+ */
+export interface History {
+  /**
+   * scalar or tensor
+   */
+  kind: string;
+  /**
+   * Why there are no points between stops; a sentence.
+   */
+  note: string | null;
+  /**
+   * File of the function that the expression was evaluated in.
+   */
+  path: string;
+  /**
+   * In the order of time, at most 512; older ones are fewer than there were steps.
+   */
+  points: HistoryPoint[];
+  /**
+   * Whether the latest point is made of some of the elements only.
+   */
+  sampled: boolean;
+}
+/**
+ * A watched value at one moment; numbers are None if not finite.
+ */
+export interface HistoryPoint {
+  /**
+   * NaN and infinite elements.
+   */
+  bad: number;
+  high: number | null;
+  /**
+   * Where the frame stood; None between two stops.
+   */
+  line: number | null;
+  low: number | null;
+  norm: number | null;
+  std: number | null;
+  /**
+   * Training steps completed; None when steps were not seen.
+   */
+  step: number | null;
+  /**
+   * Number of the stop in its process; None at a step between two stops.
+   */
+  stop: number | null;
+  /**
+   * Seconds since 1970.
+   */
+  time: number;
+  /**
+   * The number itself, or the mean of the finite elements.
+   */
+  value: number | null;
 }
 /**
  * A matrix reduced to at most the size that was asked for.
