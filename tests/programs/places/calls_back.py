@@ -12,7 +12,7 @@ def key(self):
     return -self  # <- breakpoint
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache(4)
 def cached(self):
     return self + 1  # <- breakpoint
 

@@ -13,8 +13,9 @@ class Backwards(Sampler):
         return 4
 
     def __iter__(self):
-        for n in range(3, -1, -1):
-            yield n  # <- breakpoint
+        for n in (3, 2, 1, 0):
+            row = n  # <- breakpoint
+            yield row
 
 
 class Squares(Dataset):

@@ -18,6 +18,7 @@ from zentracer.control.pydevd import (
     slow,
     stack,
     watching,
+    zip_files,
 )
 
 Notify = Callable[..., None]
@@ -32,6 +33,7 @@ _PATCHES: Tuple[Tuple[str, Callable[[Any, Notify], None]], ...] = (
     ("naming a slow evaluation", slow.install),
     ("the forward call in a stack of backward", stack.install),
     ("what changed in watches", watching.install),
+    ("breakpoints in zip files", zip_files.install),
 )
 
 
