@@ -119,7 +119,7 @@ def test_armed_otherwise_while_the_program_stands(
     host = Host(advice=advice)
     framework = PyTorch(host)
 
-    def stop(*_: Any) -> None:
+    def stop(*_: Any, **__: Any) -> None:
         thread = threading.Thread(target=framework.arm, args=(then,), kwargs={"precise": False})
         thread.start()
         thread.join()
