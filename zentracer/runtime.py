@@ -18,10 +18,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 from zentracer import __version__, import_hook, scopes
 from zentracer.armed import Armed
 from zentracer.control import stop as _stop
-from zentracer.control.pydevd import channel
+from zentracer.control.pydevd import channel, evaluations
 from zentracer.frameworks.base import Framework
 from zentracer.link import Handlers, Link
 from zentracer.process_name import forked_name, process_name
+from zentracer.progress import Progress
 from zentracer.wire import PROTOCOL_VERSION
 from zentracer.wire.codec import WireError, decode
 from zentracer.wire.messages import (
@@ -29,6 +30,8 @@ from zentracer.wire.messages import (
     BreakpointHit,
     BreakpointStatus,
     BreakpointStatuses,
+    CancelEvaluation,
+    Empty,
     FrameworkLoaded,
     Hello,
     Modules,
@@ -117,6 +120,10 @@ class Runtime:
         for framework in list(self._frameworks):
             framework.marked_step(number)
 
+    def progress(self, frame: Optional[types.FrameType] = None) -> Progress:
+        """Say where training is, as far as somebody has seen it."""
+        return self._frameworks[0].progress(frame) if self._frameworks else Progress()
+
     def logged(self, name: str, value: Any) -> None:
         """The program has computed a value."""
         for framework in list(self._frameworks):
@@ -180,6 +187,9 @@ class Runtime:
                 return setter[1](decode(setter[0], arguments, name))
         if name == "modules":
             return self.modules(decode(ModulesQuery, arguments, name))
+        if name == "cancel_evaluation":
+            evaluations.cancel(decode(CancelEvaluation, arguments, name).request)
+            return Empty()
         raise WireError(f"This runtime ({__version__}) does not know the request {name}.")
 
     def _link_lost(self) -> None:

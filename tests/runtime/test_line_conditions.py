@@ -45,7 +45,7 @@ def seen(
         values = []
         stop = client.until_stopped()
         while stop.line != line_of(program, "end"):
-            values.append(client.evaluate("i", stop.frame_id)["result"])
+            values.append(client.evaluate("i", stop.frame_id, "repl")["result"])
             client.resume(stop.thread_id)
             stop = client.until_stopped()
         client.resume(stop.thread_id)
@@ -113,7 +113,7 @@ def test_tensors_hold_with_any_true_element(
     client.launch(program=program, env=environment(), breakpoints={program: [loop]})
     for expected in ("2", "3"):
         stop = client.until_stopped()
-        assert client.evaluate("i", stop.frame_id)["result"] == expected
+        assert client.evaluate("i", stop.frame_id, "repl")["result"] == expected
         client.resume(stop.thread_id)
     assert client.until_exit() == 0
 

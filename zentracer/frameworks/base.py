@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Mapping, Protocol
 
 from zentracer.control.hit_condition import HitCondition, compile_hit_condition
+from zentracer.progress import Progress
 from zentracer.wire.messages import (
     Advice,
     BreakpointHit,
@@ -126,6 +127,18 @@ class Framework(abc.ABC):
     @abc.abstractmethod
     def modules(self, query: ModulesQuery) -> Modules:
         """Name the modules of the live models, on any thread and while the program runs."""
+
+    @abc.abstractmethod
+    def progress(self, frame: types.FrameType | None) -> Progress:
+        """Say where training is, as far as it is known; ``frame`` is where the program stands."""
+
+    @abc.abstractmethod
+    def parameters(self, name: str) -> list[Any]:
+        """Return the parameters and buffers of the live models with this qualified name."""
+
+    @abc.abstractmethod
+    def modules_named(self, pattern: str) -> list[tuple[str, Any]]:
+        """Return the live modules whose qualified name fits the glob, with their names."""
 
     @abc.abstractmethod
     def marked_step(self, number: int | None) -> None:

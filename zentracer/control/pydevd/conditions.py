@@ -9,90 +9,146 @@ only when the condition holds.
 
 from __future__ import annotations
 
-from types import CodeType
-from typing import Any, Callable, Dict, Optional
+import sys
+import threading
+from types import FrameType
+from typing import Any, Callable, Optional
 
-from zentracer.control.pydevd import guard
-from zentracer.control.truth import holds
+from zentracer.control import line_condition
+from zentracer.control.hit_condition import HitCondition, HitConditionError, compile_hit_condition
+from zentracer.control.pydevd import logpoints
+from zentracer.progress import progress
 
-_HIT = "__zentracer_hit__"
+Gate = Callable[[FrameType], bool]
+"""Whether the program must stop in a frame that has reached the breakpoint's line."""
+
+_notify: Callable[..., None] = print
 
 
 def install(pydevd: Any, notify: Callable[..., None]) -> None:
     """Replace ``PyDB.handle_breakpoint_condition``, which every backend calls by name."""
+    global _notify
     if not callable(pydevd.PyDB.handle_breakpoint_condition):
         raise TypeError("PyDB.handle_breakpoint_condition is not a method")
+    _notify = notify
 
     def handle_breakpoint_condition(
-        _self: Any, _info: Any, pybreakpoint: Any, new_frame: Any
+        _self: Any, _info: Any, pybreakpoint: Any, new_frame: FrameType
     ) -> bool:
-        compiled = getattr(pybreakpoint, "_zentracer", None)
-        if compiled is None:
-            compiled = pybreakpoint._zentracer = _Compiled(pybreakpoint, notify)
-        with guard.evaluating():
-            return compiled.should_stop(new_frame)
+        try:
+            gate = pybreakpoint._zentracer
+        except AttributeError:
+            gate = gate_of(pybreakpoint)
+        return gate(new_frame)
 
     pydevd.PyDB.handle_breakpoint_condition = handle_breakpoint_condition
+    processor = sys.modules["_pydevd_bundle.pydevd_process_net_command_json"]
+    # As the user wrote it: pydevd would make an expression of it that may hold or not.
+    processor.PyDevJsonCommandProcessor._get_hit_condition_expression = (
+        lambda _self, hit_condition: (hit_condition or "").strip() or None
+    )
 
 
-class _Compiled:
-    """One breakpoint's condition and hit condition, compiled once."""
+def gate_of(pybreakpoint: Any) -> Gate:
+    """Return the gate of one of pydevd's breakpoints; it is made once and never raises."""
+    gate = getattr(pybreakpoint, "_zentracer", None)
+    if gate is None:
+        gate = pybreakpoint._zentracer = _Gate(pybreakpoint).made()
+    return gate
 
-    def __init__(self, pybreakpoint: Any, notify: Callable[..., None]) -> None:
-        self._notify = notify
+
+class _Gate:
+    """One breakpoint's condition, hit condition and message."""
+
+    def __init__(self, pybreakpoint: Any) -> None:
         self._breakpoint = pybreakpoint
         self._told = False
-        self._condition = self._compile(pybreakpoint.condition)
-        hit_condition = getattr(pybreakpoint, "hit_condition", None)
-        self._hits = 0
-        self._hit_condition = self._compile(hit_condition and hit_condition.replace("@HIT@", _HIT))
+        self._steps_told = False
 
-    def should_stop(self, frame: Any) -> bool:
-        """Return whether both conditions hold; whatever goes wrong is no stop."""
+    def made(self) -> Gate:
+        """Return the cheapest function that does what the breakpoint needs."""
+        breakpoint_ = self._breakpoint
+        condition: str = (breakpoint_.condition or "").strip()
+        hit_condition: str = (getattr(breakpoint_, "hit_condition", None) or "").strip()
+        message = getattr(breakpoint_, "expression", None)
         try:
-            if self._condition is _BROKEN or self._hit_condition is _BROKEN:
+            test = self._tested(condition) if condition else None
+            hits = compile_hit_condition(hit_condition) if hit_condition else None
+        except HitConditionError as error:
+            self._say(str(error))
+            return _never
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self._failed(error)
+            return _never
+        if hits is None and message is None:
+            return test if test is not None else _always
+        return self._counted(test, hits, message)
+
+    def _tested(self, condition: str) -> Gate:
+        test = line_condition.compile_test(condition)
+
+        def gate(frame: FrameType) -> bool:
+            try:
+                return test(frame)
+            except KeyboardInterrupt:
+                raise  # the user's own, for the program
+            except BaseException as error:  # not even exit() in a condition may end the program
+                self._failed(error)
                 return False
-            if self._condition and not holds(
-                eval(self._condition, frame.f_globals, frame.f_locals)
-            ):
+
+        return gate
+
+    def _counted(
+        self, test: Optional[Gate], hits: Optional[HitCondition], message: Optional[str]
+    ) -> Gate:
+        lock = threading.Lock()
+
+        def gate(frame: FrameType) -> bool:
+            if test is not None and not test(frame):
                 return False
-            return self._hit_condition is None or self._count(frame)
-        except Exception as error:
-            self._tell(error)
+            if hits is not None:
+                step = self._step(hits) if "step" in hits.text.lower() else None
+                with lock:
+                    if not hits.hit(step):
+                        return False
+            if message is None:
+                return True
+            logpoints.log(message, frame)
             return False
 
-    def _count(self, frame: Any) -> bool:
-        with self._breakpoint._hit_condition_lock:
-            self._hits += 1
-            hits = self._hits
-        code = self._hit_condition
-        assert code is not None
-        names: Dict[str, Any] = {_HIT: hits}
-        if code.co_names != (_HIT,):
-            names.update(frame.f_locals)
-        return bool(eval(code, frame.f_globals, names))
+        return gate
 
-    def _compile(self, source: Optional[str]) -> Optional[CodeType]:
-        if not source or not source.strip():
-            return None
-        try:
-            return compile(source.strip(), "<condition>", "eval", dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
-            self._tell(error)
-            return _BROKEN
+    def _step(self, hits: HitCondition) -> int:
+        step = progress().step
+        if step is not None:
+            return step
+        if not self._steps_told:
+            self._steps_told = True
+            self._say(
+                f"The hit condition '{hits.text}' counts hits: no training step is known here. "
+                "Steps are counted while a tensor exception is armed.",
+                on_breakpoint=False,
+            )
+        return hits.hits
 
-    def _tell(self, error: Exception) -> None:
-        if self._told:
-            return
-        self._told = True
-        breakpoint_ = self._breakpoint
-        text = breakpoint_.condition or getattr(breakpoint_, "hit_condition", "")
-        message = (
+    def _failed(self, error: BaseException) -> None:
+        text = self._breakpoint.condition
+        self._say(
             f"The condition '{text}' could not be evaluated and did not stop: "
             f"{type(error).__name__}: {error}"
         )
-        self._notify(message, getattr(breakpoint_, "breakpoint_id", None))
+
+    def _say(self, sentence: str, *, on_breakpoint: bool = True) -> None:
+        if self._told:
+            return
+        self._told = on_breakpoint
+        identity = getattr(self._breakpoint, "breakpoint_id", None) if on_breakpoint else None
+        _notify(sentence, identity)
 
 
-_BROKEN = compile("None", "<condition>", "eval")
-"""Stands for a condition that does not compile."""
+def _always(_frame: FrameType) -> bool:
+    return True
+
+
+def _never(_frame: FrameType) -> bool:
+    return False

@@ -17,7 +17,9 @@ class _State(threading.local):
     own = 0
 
 
-_state = _State()
+state = _State()
+"""Of the calling thread; ``state.evaluating`` is counted by ``evaluating`` and by conditions, which
+cannot afford a context manager."""
 
 
 def is_busy() -> bool:
@@ -25,7 +27,7 @@ def is_busy() -> bool:
 
     Hooks should then let everything pass.
     """
-    if _state.evaluating:
+    if state.evaluating:
         return True
     if "pydevd" not in sys.modules:
         return False
@@ -34,7 +36,7 @@ def is_busy() -> bool:
         return True
     info = getattr(thread, "additional_info", None)
     # In the wait loop of a stop: an evaluation. Tracing, not by us: pydevd's own callback.
-    return info is not None and bool(info.is_in_wait_loop or info.is_tracing > _state.own)
+    return info is not None and bool(info.is_in_wait_loop or info.is_tracing > state.own)
 
 
 class evaluating:
@@ -43,10 +45,10 @@ class evaluating:
     __slots__ = ()
 
     def __enter__(self) -> None:
-        _state.evaluating += 1
+        state.evaluating += 1
 
     def __exit__(self, *_: object) -> None:
-        _state.evaluating -= 1
+        state.evaluating -= 1
 
 
 class own_work:
@@ -68,11 +70,11 @@ class own_work:
             return
         self._resume = suspend_monitoring()
         self._info.is_tracing += 1
-        _state.own += 1
+        state.own += 1
 
     def __exit__(self, *_: object) -> None:
         if self._info is not None:
-            _state.own -= 1
+            state.own -= 1
             self._info.is_tracing -= 1
             if self._resume:
                 resume_monitoring()

@@ -14,6 +14,7 @@ import torch
 from zentracer.control.pydevd import stack
 from zentracer.control.source import place_of
 from zentracer.frameworks.base import ArmedData, ArmedFilter, ArmedFunction, Framework, Host
+from zentracer.frameworks.pytorch import live_names
 from zentracer.frameworks.pytorch.compiled_lines import CompiledLines
 from zentracer.frameworks.pytorch.engine_threads import EngineThreads
 from zentracer.frameworks.pytorch.frames import forget_known_code
@@ -22,6 +23,7 @@ from zentracer.frameworks.pytorch.main_thread import on_main_thread
 from zentracer.frameworks.pytorch.module_list import ModuleList
 from zentracer.frameworks.pytorch.wanted import Wanted
 from zentracer.frameworks.pytorch.watch import Watch
+from zentracer.progress import Progress
 from zentracer.wire.messages import BreakpointStatus, Location, Modules, ModulesQuery
 
 
@@ -93,6 +95,21 @@ class PyTorch(Framework):
     def modules(self, query: ModulesQuery) -> Modules:
         """Name the modules of the live models, on any thread and while the program runs."""
         return self._modules.answer(query)
+
+    def progress(self, frame: types.FrameType | None) -> Progress:
+        """Say where training is, as far as it is known; ``frame`` is where the program stands."""
+        watch = self._watch
+        if watch is None:
+            return Progress()
+        return Progress(watch.step, watch.training.epoch(frame), watch.steps.loss)
+
+    def parameters(self, name: str) -> list[Any]:
+        """Return the parameters and buffers of the live models with this qualified name."""
+        return live_names.tensors(name)
+
+    def modules_named(self, pattern: str) -> list[tuple[str, Any]]:
+        """Return the live modules whose qualified name fits the glob, with their names."""
+        return live_names.modules(pattern)
 
     def marked_step(self, number: int | None) -> None:
         """The program says that a step is complete: ``number``, or one more than the last."""

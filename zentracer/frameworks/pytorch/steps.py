@@ -54,6 +54,11 @@ class Steps:
         """That loss."""
         count_steps_of(watch)
 
+    @property
+    def loss(self) -> float | None:
+        """The last loss that has been seen; None while its device has not been waited for."""
+        return self._loss.value if self._loss is not None else None
+
     def scaled(self, loss: Any, result: Any) -> None:
         """Note that a gradient scaler has made ``result`` of ``loss``."""
         self._scaling, self._scaled, self._unscaled = True, None, None
