@@ -54,14 +54,15 @@ class Armed:
 
     def __init__(self, owner: Owner, *, precise: bool) -> None:
         self._owner = owner
-        self._filters: Tuple[ArmedFilter, ...] = ()
+        self.filters: Tuple[ArmedFilter, ...] = ()
+        """Tensor exceptions that are armed."""
         self._functions: Tuple[ArmedFunction, ...] = ()
         self._data: Tuple[ArmedData, ...] = ()
         self._precise = precise
 
     def nothing(self) -> None:
         """Watch for nothing."""
-        self._filters, self._functions, self._data = (), (), ()
+        self.filters, self._functions, self._data = (), (), ()
         for framework in self._owner.frameworks():
             self._arm(framework)
             self._break_at(framework)
@@ -69,7 +70,7 @@ class Armed:
 
     def welcome(self, framework: Framework) -> None:
         """Arm a framework that has just been loaded, and say what became of the breakpoints."""
-        if self._filters:
+        if self.filters:
             self._arm(framework)
         statuses = self._break_at(framework) if self._functions else []
         statuses += self._break_on(framework) if self._data else []
@@ -85,7 +86,7 @@ class Armed:
                 armed.append(_filter(wanted))
             except _Refused as why:
                 refused[wanted.id] = str(why)
-        self._filters, self._precise = tuple(armed), request.precise
+        self.filters, self._precise = tuple(armed), request.precise
         for framework in self._owner.frameworks():
             self._arm(framework)
         return _answer((wanted.id for wanted in request.filters), refused, {})
@@ -125,7 +126,7 @@ class Armed:
 
     def _arm(self, framework: Framework) -> None:
         try:
-            framework.arm(self._filters, precise=self._precise)
+            framework.arm(self.filters, precise=self._precise)
         except Exception as error:
             self._owner.step_aside(framework, error)
 

@@ -63,7 +63,7 @@ def test_hello_and_filters_before_the_first_line(run: Any, adapter: FakeAdapter)
     client = run(
         """
         from zentracer import bootstrap
-        print([armed.id for armed in bootstrap._runtime._armed])
+        print([armed.id for armed in bootstrap._runtime._armed.filters])
         """,
         RANK="3",
     )
@@ -129,7 +129,7 @@ def test_the_adapter_dies_and_nothing_stays_armed(run: Any, adapter: FakeAdapter
         """
         import time
         from zentracer import bootstrap
-        while bootstrap._runtime._armed:
+        while bootstrap._runtime._armed.filters:
             time.sleep(0.01)
         print("disarmed")
         """

@@ -121,7 +121,7 @@ def test_modules_while_training_runs(run: Any) -> None:
         TRAINS
         + """
     from zentracer import bootstrap
-    while bootstrap._runtime._armed: train()
+    while bootstrap._runtime._armed.filters: train()
     """
     )
     client.request("configurationDone")
