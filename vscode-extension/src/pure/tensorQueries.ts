@@ -3,7 +3,7 @@ import type { TensorQuery } from "../wire/generated";
 import { type ImageLayout, imageSlice } from "./tensorImage";
 import { type Slice, sliceAxes, sliceText } from "./tensorSlice";
 
-export const VIEWS = ["stats", "histogram", "image", "page"] as const;
+export const VIEWS = ["stats", "histogram", "image", "page", "history"] as const;
 
 /** A query without the expression and the frame, which the host knows. */
 export type ViewQuery = Omit<TensorQuery, "expression" | "frame_id" | "view"> & {
@@ -30,6 +30,9 @@ const BINS = 80;
 
 /** Statistics are of the whole tensor, always. */
 export const STATS_QUERY: ViewQuery = { view: "stats" };
+
+/** Of the whole tensor, too: by asking, the panel watches its expression. */
+export const HISTORY_QUERY: ViewQuery = { view: "history" };
 
 export function histogramQuery(slice: Slice, scope: Scope): ViewQuery {
   return { view: "histogram", ...(scope === "slice" ? placed(slice) : {}), width: BINS };

@@ -61,6 +61,13 @@ test("it follows the program to the next stop", async () => {
   expect(await editor().panel.values()).toEqual(values);
 });
 
+test("a line shows how it changed since the first stop", async () => {
+  const { history } = editor().panel;
+  await expect.poll(() => history.getAttribute("aria-label")).toContain("2 points, 2 of them stops, stop 1 to stop 2");
+  await history.press("End");
+  await editor().panel.content.getByText(`stop 2 at ${PROGRAM}:${LOOK}`).waitFor();
+});
+
 test("a tensor without elements and one of eight dimensions", async () => {
   await editor().debug.inspect("empty");
   await editor().panel.notice("no elements").waitFor();

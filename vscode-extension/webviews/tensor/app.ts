@@ -2,20 +2,22 @@
 import "@vscode-elements/elements/dist/vscode-progress-bar/index.js";
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { isSingle, type LaneName, type Outside, Store } from "./store";
+import { hasHistory } from "../../src/pure/tensorHistory";
 import { TABS, type Tab } from "../../src/pure/tensorQueries";
 import { advice } from "../../src/pure/tensorSituation";
 import { resetZoom, type Slice, zoom } from "../../src/pure/tensorSlice";
 import { appStyles } from "./appStyles";
-import type { TensorView } from "../../src/wire/generated";
 import "./header";
 import "./notice";
 import "./slicePicker";
 import "./stats";
 import "./scalar";
+import "./historyView";
 import "./pictureView";
 import "./histogramView";
 import "./valuesView";
 import type { PictureEvents } from "./picture";
+import { unseen } from "./viewParts";
 
 const PROGRESS: readonly LaneName[] = ["stats", "heat", "image", "histogram", "values"];
 
@@ -92,8 +94,9 @@ export class TensorApp extends LitElement {
     const { stats } = store.lanes;
     if (!stats.shown) return this.nothingYet(store);
     const isDim = store.situation.state !== "stopped" || stats.failure !== undefined;
+    const isLong = store.view.history && hasHistory(store.lanes.history.shown?.history);
     return html`${this.problems(store)}
-      <div class="kept ${isDim ? "dim" : ""}" @zt-copy=${this.onCopy}>
+      <div class="kept ${isDim ? "dim" : ""} ${isLong ? "long" : ""}" @zt-copy=${this.onCopy}>
         ${this.content(store)}
       </div>`;
   }
@@ -160,8 +163,13 @@ export class TensorApp extends LitElement {
     if (!slice || !seen) return nothing;
     const why = unseen(seen);
     if (why) return html`<zt-notice tone="empty" icon="circle-slash" .text=${why}></zt-notice>`;
-    if (isSingle(slice.shape)) return this.single(store);
+    const history = html`<zt-history-view
+      .store=${store}
+      .revision=${store.revision}
+    ></zt-history-view>`;
+    if (isSingle(slice.shape)) return html`${this.single(store)}${history}`;
     return html`<zt-stats .stats=${seen.stats}></zt-stats>
+      ${history}
       ${seen.note ? html`<zt-notice tone="info" .text=${seen.note}></zt-notice>` : nothing}
       ${this.viewer(store)}`;
   }
@@ -262,12 +270,6 @@ export class TensorApp extends LitElement {
       @zt-button=${click}
     ></zt-notice>`;
   }
-}
-
-/** Why there is nothing to draw, whatever the view. */
-function unseen({ note, stats }: TensorView): string | undefined {
-  if (stats.size === 0) return `This tensor has no elements: its shape is [${stats.shape.join(", ")}].`;
-  return note !== null && stats.nan === null ? note : undefined;
 }
 
 function tabView(store: Store): TemplateResult {

@@ -28,8 +28,13 @@ export const appStyles = [
       display: contents;
     }
     .kept.dim zt-stats,
+    .kept.dim zt-history-view,
     .kept.dim .panel {
       opacity: 0.6;
+    }
+    /* What is above the picture: the page should need no scrolling. */
+    .long .panel {
+      --zt-above: 560px;
     }
     [role="tablist"] {
       display: flex;

@@ -10,6 +10,7 @@ import { imageLayouts, type ImageLayout } from "../../src/pure/tensorImage";
 import {
   cellQuery,
   heatQuery,
+  HISTORY_QUERY,
   histogramQuery,
   imageQuery,
   pageQuery,
@@ -31,7 +32,7 @@ export interface Outside {
 }
 
 /** The two pictures and the others, each with its own requests. */
-export type LaneName = "stats" | "heat" | "image" | "histogram" | "values" | "cell";
+export type LaneName = "stats" | "heat" | "image" | "histogram" | "values" | "cell" | "history";
 
 export class Store {
   situation: Situation;
@@ -86,6 +87,7 @@ export class Store {
       histogram: new Lane(host),
       values: new Lane(host),
       cell: new Lane(host),
+      history: new Lane(host),
     };
   }
 
@@ -218,9 +220,10 @@ export class Store {
     const { slice, scope } = this.view;
     const stats = STATS_QUERY;
     if (!slice || slice.shape.includes(0)) return { stats };
-    if (isSingle(slice.shape)) return { stats, cell: cellQuery(slice, 0, 0) };
+    const history = HISTORY_QUERY;
+    if (isSingle(slice.shape)) return { stats, history, cell: cellQuery(slice, 0, 0) };
     const cell = this.cell && cellQuery(slice, this.cell.row, this.cell.column);
-    const rest = { stats, ...(cell ? { cell } : {}) };
+    const rest = { stats, history, ...(cell ? { cell } : {}) };
     switch (this.tab) {
       case "heat":
         return { ...rest, heat: heatQuery(slice, this.place) };

@@ -49,6 +49,12 @@ export function problem(text: string): TemplateResult {
   return html`<zt-notice tone="error" .text=${text}></zt-notice>`;
 }
 
+/** Why there is nothing to draw, whatever the view. */
+export function unseen({ note, stats }: TensorView): string | undefined {
+  if (stats.size === 0) return `This tensor has no elements: its shape is [${stats.shape.join(", ")}].`;
+  return note !== null && stats.nan === null ? note : undefined;
+}
+
 /** The slice that an answer shows, which may be older than the one that is chosen. */
 export function sliceOf(view: TensorView): Slice | undefined {
   return parseSlice(shapeOf(view), view.slice, view.axes);

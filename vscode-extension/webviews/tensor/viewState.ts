@@ -1,5 +1,6 @@
 /** What the user chose in the panel; kept over reloads. */
 import { COLOUR_CHOICES, type ColourChoice } from "../../src/pure/tensorColours";
+import { type LineChoice, LINES } from "../../src/pure/tensorHistory";
 import { isRecord } from "../../src/pure/guards";
 import type { Normalise } from "../../src/pure/tensorImage";
 import { SCOPES, type Scope, TABS, type Tab } from "../../src/pure/tensorQueries";
@@ -19,6 +20,10 @@ export interface ViewState {
   readonly layout: string | undefined;
   readonly page: { readonly row: number; readonly column: number };
   readonly more: boolean;
+  /** Whether the history is unfolded. */
+  readonly history: boolean;
+  /** What its line shows. */
+  readonly line: LineChoice;
   /** Undefined until the shape is known. */
   readonly slice: Slice | undefined;
 }
@@ -43,6 +48,8 @@ export const INITIAL: ViewState = {
   layout: undefined,
   page: { row: 0, column: 0 },
   more: false,
+  history: true,
+  line: "deviation",
   slice: undefined,
 };
 
@@ -78,6 +85,8 @@ export function fromSaved(saved: unknown): ViewState {
     layout: typeof view["layout"] === "string" ? view["layout"] : undefined,
     page: { row: count(page["row"]), column: count(page["column"]) },
     more: view["more"] === true,
+    history: view["history"] !== false,
+    line: oneOf(LINES, view["line"]) ?? INITIAL.line,
     slice: undefined,
   };
 }

@@ -22,14 +22,14 @@ export const viewStyles = [
     zt-picture,
     zt-histogram,
     zt-line {
-      height: clamp(320px, calc(100vh - 350px), 620px);
+      height: clamp(320px, calc(100vh - var(--zt-above, 350px)), 620px);
     }
     zt-line,
     zt-histogram {
       max-height: 380px;
     }
     zt-values {
-      height: clamp(240px, calc(100vh - 320px), 720px);
+      height: clamp(240px, calc(100vh - var(--zt-above, 320px)), 720px);
     }
     .readout {
       display: flex;

@@ -27,6 +27,11 @@ export class Panel {
     return this.content.locator("zt-header .caption");
   }
 
+  /** The line of what was seen so far. */
+  get history(): Locator {
+    return this.content.locator("zt-history-plot canvas");
+  }
+
   /** A sentence in place of a picture, or beside it. */
   notice(text: string | RegExp): Locator {
     return this.content.locator("zt-notice", { hasText: text });

@@ -11,6 +11,7 @@ const LOGITS: Record<ViewQuery["view"], TensorView> = {
   image: recorded("logits.image"),
   page: recorded("logits.page"),
   histogram: recorded("logits.histogram"),
+  history: { ...recorded("logits.stats"), view: "history" },
 };
 
 function logits(): Panel {
@@ -73,6 +74,7 @@ describe("a tensor", () => {
     expect(panel.queries.map(({ view, slice }) => [view, slice])).toEqual([
       ["stats", undefined],
       ["image", ":, :"],
+      ["history", undefined],
     ]);
   });
 
@@ -150,7 +152,7 @@ describe("kinds of tensors", () => {
       "sparse",
     );
     await panel.situate({ expression: "sparse" });
-    expect(panel.queries.at(-1)).toMatchObject({ view: "image", slice: ":" });
+    expect(panel.queries).toContainEqual(expect.objectContaining({ view: "image", slice: ":" }));
     expect(panel.find("#tab-heat").textContent.trim()).toBe("Line");
   });
 
@@ -195,7 +197,10 @@ describe("a program that goes on", () => {
     await panel.situate();
     await panel.situate({ state: "running", readable: false });
     await panel.situate({ generation: 2, where: "stop 4" });
-    expect(panel.queries.map(({ view }) => view)).toEqual(["stats", "image", "stats", "image"]);
+    expect(panel.queries.map(({ view }) => view)).toEqual([
+      ...["stats", "image", "history"],
+      ...["stats", "image", "history"],
+    ]);
     expect(panel.find(".kept").className).not.toContain("dim");
   });
 
