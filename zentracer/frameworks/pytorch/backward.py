@@ -338,7 +338,7 @@ def _run_for_detectors(
 
     The first one of a reentrant checkpoint runs without gradients.
     """
-    is_off = bool(watch.training.ops) and watch.is_in_thread() and installed() is None
+    is_off = watch.training.ops.wants_calls and watch.is_in_thread() and installed() is None
     if is_off:
         watch.enter_thread()
     try:

@@ -110,7 +110,7 @@ class Watch:
     @property
     def sees_calls(self) -> bool:
         """Whether each torch call must be seen, for which threads have a mode."""
-        return bool(self.filters or self.training.ops)
+        return bool(self.filters) or self.training.ops.wants_calls
 
     # -- threads ---------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class Watch:
 
     def dress(self, watcher: Watcher) -> None:
         """Let ``watcher`` do what is armed. May be called on any thread."""
-        if not self.training.ops:
+        if not self.training.ops.wants_calls:
             watcher.__class__ = Watcher
         else:
             watcher.__class__ = BothWatcher if self.filters else OpsWatcher

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Tuple, TypeVar, Union
 
 from torch import Tensor
 
 from zentracer.control.condition import STATISTICS
 from zentracer.control.source import Place, place_of
-from zentracer.frameworks.pytorch.finite import readable_tensor
+from zentracer.frameworks.pytorch.breaks.statistics import Statistics
 from zentracer.frameworks.pytorch.report import Finding
-from zentracer.observe.stats import exact_stats
 from zentracer.wire.filters import FUNCTION
-from zentracer.wire.messages import Stats
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.training.hub import Training
 
+_T = TypeVar("_T")
+Later = Union[_T, Callable[[], _T]]
+"""A value, or what computes it when it is asked for."""
+Inputs = Tuple[Tuple["str | None", Tensor], ...]
+
 
 class Moment:
-    """A call or a step; lives no longer than the look at it.
+    """A call, a gradient or a step; lives no longer than the look at it.
 
     Args:
         training: whose step and epoch count.
@@ -43,37 +46,36 @@ class Moment:
 
     def __init__(
         self, training: Training, frame: types.FrameType, *, headline: str, subject: str, op: str,
-        phase: str, x: Tensor | None = None, module: str | None = None,
-        inputs: tuple[tuple[str | None, Tensor], ...] = (),
-        shown: Mapping[str, Any] | None = None, origin: Place | None = None,
+        phase: Later[str], x: Tensor | None = None, module: Later[str | None] = None,
+        inputs: Later[Inputs] = (), shown: Later[Mapping[str, Any]] | None = None,
+        origin: Later[Place] | None = None,
     ) -> None:  # fmt: skip
-        self.frame, self.module, self.op, self.phase = frame, module, op, phase
+        self.frame, self.op = frame, op
         self._training, self._headline, self._subject = training, headline, subject
         self._x = x.detach() if x is not None else None
-        self._inputs, self._shown, self._origin = inputs, dict(shown or {}), origin
+        self._module, self._phase = module, phase
+        self._inputs, self._shown, self._origin = inputs, shown, origin
+
+    @functools.cached_property
+    def module(self) -> str | None:
+        """Qualified name of the module, if there is one."""
+        return _now(self._module)
+
+    @functools.cached_property
+    def phase(self) -> str:
+        """Forward, loss, backward or update."""
+        return _now(self._phase)
 
     def value_of(self, name: str) -> Any:
         """Return the value of one name of the condition language."""
         if name in STATISTICS:
-            return getattr(self._stats, name) if self._stats is not None else None
-        watch, x = self._training.watch, self._x
-        found = {
-            "module": lambda: self.module or "",
-            "op": lambda: self.op,
-            "phase": lambda: self.phase,
-            "step": lambda: watch.step or 0,
-            "epoch": lambda: self._training.epoch(self.frame),
-            "rank": lambda: watch.host.rank or 0,
-            "x": lambda: x,
-            "name": lambda: self._subject,
-            "shape": lambda: tuple(x.shape) if x is not None else None,
-            "dtype": lambda: str(x.dtype).replace("torch.", "") if x is not None else None,
-            "device": lambda: str(x.device) if x is not None else None,
-            "size": lambda: x.numel() if x is not None else None,
-        }
-        return found[name]() if name in found else None
+            return self._statistics[name] if self._statistics is not None else None
+        value = _VALUES.get(name)
+        if value is not None:
+            return value(self)
+        return metadata(self._x, name) if self._x is not None else None
 
-    def finding(self, numbers: str | None) -> Finding:
+    def finding(self, numbers: str | None, note: str | None = None) -> Finding:
         """Return what is told when a breakpoint stops here."""
         place = place_of(self.frame.f_code, self.frame.f_lasti, self.op)
         return Finding(
@@ -83,18 +85,45 @@ class Moment:
             nan=0,
             inf=0,
             source=place,
-            origin=self._origin or place,
+            origin=_now(self._origin) or place,
             subject=self._subject,
             module=self.module,
-            inputs=self._inputs,
+            inputs=_now(self._inputs),
             filter=FUNCTION,
             headline=self._headline,
             numbers=numbers,
+            note=note,
             reason="function breakpoint",
-            shown=self._shown,
+            shown=dict(_now(self._shown) or {}),
         )
 
     @functools.cached_property
-    def _stats(self) -> Stats | None:
-        readable = readable_tensor(self._x) if self._x is not None else None
-        return exact_stats(readable) if readable is not None else None
+    def _statistics(self) -> Statistics | None:
+        return Statistics(self._x) if self._x is not None else None
+
+
+def metadata(x: Tensor, name: str) -> Any:
+    """Return what conditions call the shape, dtype, device and size of ``x``."""
+    if name == "shape":
+        return tuple(x.shape)
+    if name == "dtype":
+        return str(x.dtype).replace("torch.", "")
+    if name == "device":
+        return str(x.device)
+    return x.numel() if name == "size" else None
+
+
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "module": lambda moment: moment.module or "",
+    "op": lambda moment: moment.op,
+    "phase": lambda moment: moment.phase,
+    "step": lambda moment: moment._training.watch.step or 0,
+    "epoch": lambda moment: moment._training.epoch(moment.frame),
+    "rank": lambda moment: moment._training.watch.host.rank or 0,
+    "x": lambda moment: moment._x,
+    "name": lambda moment: moment._subject,
+}
+
+
+def _now(value: Any) -> Any:
+    return value() if callable(value) else value

@@ -70,6 +70,15 @@ class Detector:
         """Return which torch functions to be told of, and by whom. Needs a mode: not free."""
         return {}
 
+    def handler_for(self, function: Any) -> Handler | None:
+        """Return who is told of a torch function that no ``ops`` names; asked at its first call."""
+        return None
+
+    @property
+    def sees_calls(self) -> bool:
+        """Whether it has to be told of torch calls."""
+        return bool(self.ops()) or type(self).handler_for is not Detector.handler_for
+
     def looker(self, module: Any) -> Looker | None:
         """Return who looks at the calls of ``module``; asked once for each module."""
         return None

@@ -21,6 +21,7 @@ from zentracer.frameworks.pytorch.breaks import Breaks
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.meter import clock
 from zentracer.frameworks.pytorch.report import Finding, advice_of, brief
+from zentracer.frameworks.pytorch.training.asked import Asked
 from zentracer.frameworks.pytorch.training.detector import BeforeLooker, Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.epochs import Epochs
 from zentracer.frameworks.pytorch.training.events import Update, parameters_of
@@ -55,7 +56,7 @@ class Training:
         self._of_filters: tuple[Detector, ...] = ()
         self.breaks = Breaks(self)
         """Breakpoints by name, and on data."""
-        self.ops: dict[Any, tuple[tuple[Detector, Handler], ...]] = {}
+        self.ops = Asked({}, None)
         """Who is told of which torch function."""
         self.names = ParameterNames(self.is_used)
         self.readout = Readout(watch)
@@ -112,11 +113,7 @@ class Training:
 
     def _take(self, detectors: tuple[Detector, ...]) -> None:
         self.detectors = detectors
-        ops: dict[Any, list[tuple[Detector, Handler]]] = {}
-        for detector in detectors:
-            for function, handler in detector.ops().items():
-                ops.setdefault(function, []).append((detector, handler))
-        self.ops = {function: tuple(handlers) for function, handlers in ops.items()}
+        self.ops = self._asked(detectors)
         self._listeners = {event: _overriding(event, detectors) for event in _EVENTS}
         wants_before = any(type(d).before_looker is not Detector.before_looker for d in detectors)
         self._before.clear()
@@ -132,6 +129,32 @@ class Training:
             self.modules.ask_again()
         if self.modules is not None:
             self.modules.before = self._look_before if wants_before else None
+
+    def _asked(self, detectors: tuple[Detector, ...]) -> Asked:
+        asking = tuple(d for d in detectors if type(d).handler_for is not Detector.handler_for)
+        known: dict[Any, tuple[tuple[Detector, Handler], ...]] = {}
+        for detector in detectors:
+            for function, handler in detector.ops().items():
+                known[function] = (*known.get(function, ()), (detector, handler))
+        if not asking:
+            return Asked(known, None)
+        for function, handlers in known.items():
+            known[function] = handlers + self._handlers_for(asking, function)
+        return Asked(known, lambda function: self._handlers_for(asking, function))
+
+    def _handlers_for(
+        self, asking: tuple[Detector, ...], function: Any
+    ) -> tuple[tuple[Detector, Handler], ...]:
+        found: list[tuple[Detector, Handler]] = []
+        for detector in asking:
+            try:
+                handler = detector.handler_for(function)
+            except Exception as error:  # ours to report, never the training's to die from
+                self.watch.report_failure("look up what stops at a torch call", error)
+                continue
+            if handler is not None:
+                found.append((detector, handler))
+        return tuple(found)
 
     def _drop(self, detector: Detector, doing: str, error: Exception) -> None:
         """Let a detector step aside that has failed."""
@@ -304,7 +327,7 @@ class Training:
             return
         self._compiled_is_said = True
         for detector in self.detectors:
-            if detector.armed and detector.ops():
+            if detector.armed and detector.sees_calls:
                 for armed in detector.armed:
                     self.watch.host.notice(
                         f"'{detector.filter.label}' sees no operation inside compiled code "
