@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dap_client import Client, Closed, Stop
+from dap_client import Client, Closed, RequestFailed, Stop
 
 At = Callable[[Client, Stop], Any]
 
@@ -69,10 +69,16 @@ class Visits:
             message = client.connection.wait_message(matches, "a stop or the end")
             if message["event"] != "stopped":
                 return (message.get("body") or {}).get("exitCode")
-            thread = message["body"]["threadId"]
-            frames = client.request("stackTrace", threadId=thread)["stackFrames"]
-            self.found.append(self._at(client, Stop(message["body"], frames)))
-            client.resume(thread)
+            try:
+                self._visit(client, message["body"])
+            except RequestFailed:
+                if message["body"]["reason"] != "pause":
+                    raise  # a rank that is held may have been let go on in the meantime
+
+    def _visit(self, client: Client, body: Any) -> None:
+        frames = client.request("stackTrace", threadId=body["threadId"])["stackFrames"]
+        self.found.append(self._at(client, Stop(body, frames)))
+        client.resume(body["threadId"])
 
 
 def lines_at(client: Client, stop: Stop) -> int:

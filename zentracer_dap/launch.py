@@ -43,6 +43,8 @@ class Options:
     precise: bool = False
     children: str = "ranks"
     """Which processes get tensor exceptions besides the main one."""
+    hold_ranks: bool = True
+    """Whether the other ranks stand while one is stopped."""
     text: str = "{}"
     """The whole object as JSON, for the runtime."""
 
@@ -60,15 +62,20 @@ def options_of(arguments: Json) -> Options:
     children: Any = options.get("children", "ranks")
     if children not in CHILDREN:
         raise errors.bad_argument("zentracer.children", f"one of {', '.join(CHILDREN)}")
-    precise: Any = options.get("precise", False)
-    if not isinstance(precise, bool):
-        raise errors.bad_argument("zentracer.precise", "true or false")
     return Options(
         break_on=_break_on(options.get("breakOn") or []),
-        precise=precise,
+        precise=_flag(options, "precise", default=False),
         children=children,
+        hold_ranks=_flag(options, "holdRanks", default=True),
         text=json.dumps(options),
     )
+
+
+def _flag(options: Json, name: str, *, default: bool) -> bool:
+    value: Any = options.get(name, default)
+    if not isinstance(value, bool):
+        raise errors.bad_argument(f"zentracer.{name}", "true or false")
+    return value
 
 
 def _break_on(raw: Any) -> tuple[BreakOn, ...]:

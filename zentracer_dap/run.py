@@ -18,6 +18,7 @@ from zentracer_dap.features.breakpoint_list import BreakpointList
 from zentracer_dap.features.children import Children
 from zentracer_dap.features.ending import end_seconds
 from zentracer_dap.features.findings import Findings
+from zentracer_dap.features.holding import Holding
 from zentracer_dap.features.notices import Notices
 from zentracer_dap.features.processes import Processes
 from zentracer_dap.features.reaching import reach
@@ -57,6 +58,7 @@ class Run:
         self.processes = Processes(self)
         self.steps = Steps(self)
         self.children = Children(self, host)
+        self.holding = Holding(self)
         self.main_pid: int | None = None
         """The launched or attached process: the first one to connect."""
         self.unavailable: str | None = None
@@ -144,6 +146,7 @@ class Run:
         self.main_pid = None
         self.findings.restarted()
         self.breakpoints.restarted()
+        self.holding.restarted()
 
     def forget_processes(self) -> None:
         """Let no process of the last start be taken for the main process of the next one.
@@ -167,6 +170,7 @@ class Run:
         if session.is_finishing:
             return
         session.is_finishing = True
+        self.holding.gone(session)
         session.debugpy.close()
         if session.is_root:
             for child in list(self._child_sessions):
@@ -186,6 +190,10 @@ class Run:
         if root is not None:
             await root.cancel_tasks()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def sessions(self) -> list[Session]:
+        """Return the sessions of all processes that a client has connected to."""
+        return [*([self._root] if self._root else []), *self._child_sessions]
 
     # Talking to the editor
 

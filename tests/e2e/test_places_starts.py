@@ -42,7 +42,7 @@ def test_code_of_the_configuration_stops_at_its_own_breakpoint(client: Client) -
     client.launch(code=["for n in range(2):", "    breakpoint()", "    print(n)"])
     for n in range(2):
         stop = client.until_stopped()
-        assert client.evaluate("n", stop.frame_id)["result"] == str(n)
+        assert client.evaluate("n", stop.frame_id, "hover")["result"] == str(n)
         client.resume(stop.thread_id)
     assert client.until_exit() == 0
 
@@ -84,7 +84,7 @@ def test_a_cell_that_a_kernel_has_written(
 
 
 def rank_at(client: Client, stop: Stop) -> Any:
-    return int(client.evaluate("rank", stop.frame_id)["result"])
+    return int(client.evaluate("rank", stop.frame_id, "hover")["result"])
 
 
 def torchrun(module: str = "torch.distributed.run") -> dict[str, Any]:
@@ -111,14 +111,25 @@ def test_a_condition_on_the_rank(client: Client) -> None:
     assert visits.found == [1, 1]
 
 
-def test_ranks_of_accelerate_launch(client: Client) -> None:
+ACCELERATE = ["--mixed_precision=no", "--num_machines=1", "--dynamo_backend=no"]
+
+
+def accelerate(*args: str) -> dict[str, Any]:
     if importlib.util.find_spec("accelerate") is None:
         pytest.skip("accelerate is not installed")
+    return {"module": "accelerate.commands.launch", "args": [*args[:-1], *ACCELERATE, args[-1]]}
+
+
+def test_a_program_of_accelerate_launch(client: Client) -> None:
+    program = str(GENERATOR.path)
+    launch = accelerate("--cpu", "--num_processes=1", program)
+    check(client, GENERATOR, GENERATOR.path, **launch)
+
+
+def test_ranks_of_accelerate_launch(client: Client) -> None:
+    """Its ranks are torchrun's: --multi_gpu runs them without a GPU too."""
     (line,) = RANKS.lines("breakpoint")
     visits = Visits(client, {RANKS.path: [line]}, rank_at)
-    launch = {
-        "module": "accelerate.commands.launch",
-        "args": ["--cpu", "--num_processes=2", str(RANKS.path)],
-    }
+    launch = accelerate("--multi_gpu", "--num_processes=2", str(RANKS.path))
     assert visits.run(**launch) == 0
     assert sorted(visits.found) == [0, 0, 1, 1]

@@ -42,6 +42,8 @@ class Options:
     children: Children = "ranks"
     """Which other processes of the program get tensor exceptions: the ranks of a distributed run,
     all, or none."""
+    holdRanks: bool = True
+    """While one rank of a distributed run is stopped, hold the others, until it goes on."""
 
 
 @body

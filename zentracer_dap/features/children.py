@@ -101,6 +101,10 @@ class Children:
             del self._headless[pid]
             await headless.release()
 
+    def is_headless(self, pid: Any) -> bool:
+        """Whether the adapter itself follows the child ``pid``: nobody sees its stops."""
+        return pid in self._headless
+
     def _accept(self) -> Channel:
         channel = Channel("editor", self._run.trace)
         channel.hold()

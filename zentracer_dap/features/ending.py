@@ -107,6 +107,7 @@ def _on_terminated(session: Session, event: Json) -> Json | None:
     if session.replay.is_restarting or session.editor.has_terminated:
         return None
     session.editor.has_terminated = True
+    session.run.holding.gone(session)
     if session.is_root:
         session.run.flush()
     return event

@@ -106,7 +106,11 @@ def _on_hit(session: Session, event: Json) -> None:
     session.run.found(session, hit)
 
 
-def _on_stopped(session: Session, event: Json) -> Json:
+def _on_stopped(session: Session, event: Json) -> Json | None:
+    return session.run.holding.stopped(session, _with_hit(session, event))
+
+
+def _with_hit(session: Session, event: Json) -> Json:
     body = session.replay.with_known_ids(body_of(event))
     hit = None
     if body.get("reason") == "exception":
@@ -132,6 +136,7 @@ def _on_resume(session: Session, request: Json) -> None:
     thread: Any = arguments_of(request).get("threadId")
     _forget(session, None if request["command"] == "continue" else thread)
     session.forward(request)
+    session.run.holding.resumed(session, request["command"])
 
 
 def _forget(session: Session, thread: int | None) -> None:

@@ -122,6 +122,7 @@ class Run:
                 "breakOn": self._options.break_on,
                 "precise": self._options.precise,
                 "advice": self._options.advice,
+                "holdRanks": False,  # nobody looks around at a stop here
             },
             **self._options.target.launch(),
         }
