@@ -410,6 +410,23 @@ class Client:
         body = self.request("setBreakpoints", source={"path": str(path)}, breakpoints=wanted)
         return body["breakpoints"]
 
+    def set_functions(self, *names: str | Message) -> list[Message]:
+        """Set breakpoints by name; returns the adapter's answer."""
+        wanted = [{"name": name} if isinstance(name, str) else name for name in names]
+        return self.request("setFunctionBreakpoints", breakpoints=wanted)["breakpoints"]
+
+    def set_data(self, *wanted: Message) -> list[Message]:
+        """Set data breakpoints; returns the adapter's answer."""
+        return self.request("setDataBreakpoints", breakpoints=list(wanted))["breakpoints"]
+
+    def scopes(self, frame_id: int) -> dict[str, dict[str, Message]]:
+        """Return the rows of each scope of a frame, by name."""
+        scopes = self.request("scopes", frameId=frame_id)["scopes"]
+        return {
+            scope["name"]: {row["name"]: row for row in self.variables(scope["variablesReference"])}
+            for scope in scopes
+        }
+
     def set_exceptions(self, filters: Iterable[str], options: Iterable[Message] = ()) -> Any:
         """Replace the exception filters; returns the body of the answer."""
         arguments: Message = {"filters": list(filters)}

@@ -7,11 +7,11 @@ expression that calls ``of``. Standard library only.
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from types import FrameType
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from zentracer.control.pydevd.shown import frame_of
 from zentracer.present.kinds import MODULE, kind_of
 from zentracer.present.rows import Child, Group
 
@@ -47,7 +47,7 @@ def of(scope: str, frame_id: int) -> Any:
         scope: "Tensors" or "Module".
         frame_id: as debugpy numbers the frames of this thread.
     """
-    frame = _frame(frame_id)
+    frame = frame_of(frame_id)
     if frame is None:
         return None
     shown = next((tensors for at, tensors in reversed(_showing.stops) if at is frame), {})
@@ -65,14 +65,3 @@ def _module(module: Any, frame: FrameType) -> Any:
     first = code.co_varnames[0] if code.co_argcount else None
     owner = frame.f_locals.get(first) if first is not None else None
     return owner if owner is not None and kind_of(type(owner)) == MODULE else None
-
-
-def _frame(frame_id: int) -> Optional[FrameType]:
-    pydevd = sys.modules.get("pydevd")
-    debugger = pydevd.get_global_debugger() if pydevd is not None else None
-    if debugger is None:
-        return None
-    thread: Any = threading.current_thread()
-    constants = sys.modules["_pydevd_bundle.pydevd_constants"]
-    found = debugger.find_frame(constants.get_current_thread_id(thread), frame_id)
-    return found if isinstance(found, FrameType) else None

@@ -16,8 +16,10 @@ from zentracer_dap.features import runtimes
 from zentracer_dap.features.arming import Arming
 from zentracer_dap.features.breakpoint_list import BreakpointList
 from zentracer_dap.features.children import Children
+from zentracer_dap.features.data_breakpoints import DataBreakpoints
 from zentracer_dap.features.ending import end_seconds
 from zentracer_dap.features.findings import Findings
+from zentracer_dap.features.function_breakpoints import FunctionBreakpoints
 from zentracer_dap.features.holding import Holding
 from zentracer_dap.features.notices import Notices
 from zentracer_dap.features.processes import Processes
@@ -57,6 +59,8 @@ class Run:
         self.notices = Notices(self)
         self.processes = Processes(self)
         self.steps = Steps(self)
+        self.function_breakpoints = FunctionBreakpoints(self)
+        self.data_breakpoints = DataBreakpoints(self)
         self.children = Children(self, host)
         self.holding = Holding(self)
         self.main_pid: int | None = None
@@ -215,8 +219,14 @@ class Run:
     def found(self, session: Session, hit: BreakpointHit) -> None:
         """Count what a process of ours has found."""
         pid = self.main_pid if session.is_root else session.pid
-        self.findings.add(hit, pid or 0)
+        if hit.reason == "exception":  # the others are breakpoints, not faults
+            self.findings.add(hit, pid or 0)
         self.breakpoints.hit(hit)
+
+    def session_of(self, pid: int) -> Session | None:
+        """Return the editor's session for a process of ours; the main one if it has none."""
+        children = (session for session in self._child_sessions if session.pid == pid)
+        return next(children, self._root)
 
     def is_unavailable(self, reason: str) -> None:
         """Say why no runtime will connect."""

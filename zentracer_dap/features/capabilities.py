@@ -17,6 +17,7 @@ CAPABILITIES: Json = {
     "supportsExceptionInfoRequest": True,
     "supportsCancelRequest": True,
     "supportsRestartRequest": True,
+    "supportsDataBreakpoints": True,
     # An editor's extension knows by this that it talks to us, whichever debug type started us.
     "zentracer": {"protocol_version": PROTOCOL_VERSION, "version": VERSION},
 }

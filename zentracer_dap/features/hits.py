@@ -55,6 +55,11 @@ class Hits:
         """Return the hit at which ``thread`` stands."""
         return self._stopped.get(thread)
 
+    @property
+    def is_anywhere(self) -> bool:
+        """Whether any thread stands at a hit."""
+        return bool(self._stopped)
+
     def forget(self, thread: int | None = None) -> None:
         """Forget where a thread, or every thread, stood: the program runs on.
 
@@ -118,8 +123,10 @@ def _with_hit(session: Session, event: Json) -> Json:
         hit = session.hits.pair(body.get("threadId", 0), texts)
     if hit is None:
         return {**event, "body": body}
+    is_found = hit.reason == "exception"
     about = {
-        "description": f"{hit.label} in {hit.where}",
+        "reason": hit.reason,
+        "description": f"{hit.label} in {hit.where}" if is_found else hit.text,
         "text": hit.text,
         "hitBreakpointIds": list(hit.breakpoint_ids),
     }

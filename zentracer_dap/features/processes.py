@@ -38,6 +38,10 @@ class Processes:
         self._frameworks.setdefault(runtime, {})[framework.name] = framework.version
         self._state.changed()
 
+    def has_framework(self, pid: int | None) -> bool:
+        """Tell whether a process has loaded a framework."""
+        return any(runtime.pid == pid for runtime in self._frameworks)
+
     def flush(self) -> None:
         """Send the list if it waits to be sent."""
         self._state.flush()

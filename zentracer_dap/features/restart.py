@@ -94,10 +94,9 @@ def _key(request: Json) -> tuple[str, Any]:
 def register(overrides: Overrides) -> None:
     """Register ``restart`` and what has to be remembered for it."""
     overrides.requests.add("restart", "debugpy cannot restart.", _on_restart)
-    for command in ("setBreakpoints", "setFunctionBreakpoints"):
-        overrides.requests.add(
-            command, "Remembered for a restart, ids as the editor knows them.", _on_set
-        )
+    overrides.requests.add(
+        "setBreakpoints", "Remembered for a restart, ids as the editor knows them.", _on_set
+    )
     for command in ("setDebuggerProperty", "setPydevdSourceMap"):
         overrides.requests.add(command, "Remembered for a restart.", _on_configuration)
     overrides.events.add("breakpoint", "Ids as the editor knows them.", _on_breakpoint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from zentracer.wire.messages import Advice, FrameworkLoaded, Notice, Step
+from zentracer.wire.messages import Advice, BreakpointStatus, FrameworkLoaded, Notice, Step
 from zentracer_dap.peers.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -25,10 +25,14 @@ def _came(run: Run, runtime: Runtime) -> None:
     run.notices.welcome(runtime)
     run.processes.changed()
     run.spawn(run.arming.welcome(runtime))
+    run.spawn(run.function_breakpoints.list.welcome(runtime))
+    run.spawn(run.data_breakpoints.list.welcome(runtime))
 
 
 def _gone(run: Run, runtime: Runtime) -> None:
     run.arming.forget(runtime.pid)
+    run.function_breakpoints.forget(runtime.pid)
+    run.data_breakpoints.forget(runtime.pid)
     run.steps.gone(runtime.pid)
     run.processes.gone(runtime)
 
@@ -36,6 +40,10 @@ def _gone(run: Run, runtime: Runtime) -> None:
 def _said(run: Run, runtime: Runtime, body: Any) -> None:
     if isinstance(body, Advice):
         run.findings.advise(body, runtime.pid)
+    elif isinstance(body, BreakpointStatus):
+        lists = (run.function_breakpoints, run.data_breakpoints)
+        settles = next((one for one in lists if one.knows(body.id)), run.function_breakpoints)
+        settles.list.settled(runtime, body)
     elif isinstance(body, Notice):
         run.notices.heard(body)
     elif isinstance(body, Step):

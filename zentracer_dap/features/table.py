@@ -10,11 +10,13 @@ from zentracer_dap.features import (
     ending,
     explanations,
     findings,
+    function_breakpoints,
     hits,
     holding,
     modules,
     notices,
     restart,
+    scopes,
     start,
     tensor_breakpoints,
     tensor_view,
@@ -39,6 +41,8 @@ _FEATURES = (
     ending,
     cancel,
     data_breakpoints,
+    function_breakpoints,
+    scopes,
 )
 
 
