@@ -17,7 +17,7 @@ class Progress:
     """What is known of a run; None for what is not."""
 
     step: Optional[int] = None
-    """Number of the step that runs; the first one is 0."""
+    """Steps completed, which is also the number, from 0, of the step that runs."""
     epoch: Optional[int] = None
     """Passes over the training data that have begun, from 0."""
     loss: Optional[float] = None

@@ -15,13 +15,15 @@ import re
 from types import CodeType
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NoReturn, Set, Union
 
+from zentracer import zt
 from zentracer.control.truth import holds
 
 STATISTICS = ("min", "max", "mean", "std", "absmax", "norm", "nan", "inf", "zeros")
 CONTEXT = ("module", "op", "phase", "step", "epoch", "rank", "x", "name")
 METADATA = ("shape", "dtype", "device", "size")
-NAMES: FrozenSet[str] = frozenset((*CONTEXT, *METADATA, *STATISTICS, "ratio", "match"))
-"""Every name of the language; ``match("encoder.*")`` tests the module's name."""
+NAMES: FrozenSet[str] = frozenset((*CONTEXT, *METADATA, *STATISTICS, "ratio", "match", "zt"))
+"""Every name of the language; ``match("encoder.*")`` tests the module's name, and ``zt`` is the
+helper of line breakpoints."""
 FUNCTIONS = ("abs", "all", "any", "bool", "float", "int", "len", "round", "str", "sum")
 """Python's own functions that a condition may call; ``min`` and ``max`` are statistics."""
 PHASES = ("forward", "backward", "loss", "update")
@@ -66,7 +68,7 @@ class Condition:
         Raises:
             ConditionFailed: the expression raised.
         """
-        scope = _Scope(values)
+        scope = _Scope(values, self.text)
         space = _GLOBALS
         try:
             if self._nested:  # comprehensions look names up in the globals only
@@ -101,6 +103,7 @@ def compile_condition(text: str) -> Condition:
     except (SyntaxError, ValueError) as error:
         raise ConditionError(f"The condition is not valid: {error}.") from None
     names = frozenset(checker.names | ({"module"} if "match" in checker.names else set()))
+    names -= {zt.NAME}  # it needs nothing to be computed beforehand
     return Condition(source, code, names, frozenset(checker.nested))
 
 
@@ -123,7 +126,8 @@ def _parse(source: str) -> ast.Expression:
 class _Scope(Mapping[str, Any]):
     """Local names of one evaluation; values are fetched when they are reached."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, text: str) -> None:
+        self._text = text
         self._get = values.__getitem__ if isinstance(values, Mapping) else values
         self.seen: Dict[str, Any] = {}
 
@@ -132,9 +136,14 @@ class _Scope(Mapping[str, Any]):
             return self.seen[name]
         if name not in NAMES:
             raise KeyError(name)  # a function, which eval then finds in the globals
-        value = self._match if name == "match" else self._get(name)
+        value = self._own(name) or self._get(name)
         self.seen[name] = value
         return value
+
+    def _own(self, name: str) -> Any:
+        if name == "match":
+            return self._match
+        return zt.at(None, self._text) if name == zt.NAME else None
 
     def _match(self, pattern: str) -> bool:
         return fnmatch.fnmatchcase(self["module"] or "", pattern)
@@ -266,7 +275,7 @@ def _raise_unknown(name: str) -> NoReturn:
 
 
 _ALL_NAMES = ", ".join(
-    (*CONTEXT, *METADATA, *STATISTICS, "ratio", "match('encoder.*')", *FUNCTIONS)
+    (*CONTEXT, *METADATA, *STATISTICS, "ratio", "match('encoder.*')", "zt.norm(…)", *FUNCTIONS)
 )
 _GLOBALS: Dict[str, Any] = {
     "__builtins__": {},

@@ -39,7 +39,7 @@ def evaluate(code: CodeType, frame: FrameType, source: str) -> Any:
 
 def needs_space(code: CodeType) -> bool:
     """Whether the frame's own mappings do not do: ``zt``, or functions inside the expression."""
-    return any(inner is not code or "zt" in inner.co_names for inner in _codes(code))
+    return any(inner is not code or "zt" in inner.co_names for inner in codes(code))
 
 
 def _tested(code: CodeType) -> Test:
@@ -79,11 +79,12 @@ def _space(code: CodeType, frame: FrameType, source: str) -> Tuple[Dict[str, Any
     return frame.f_globals, names
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and all that is defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes(constant)
 
 
 def _binds(source: str) -> bool:

@@ -9,6 +9,8 @@ import ast
 import textwrap
 from typing import Any, Dict, Optional
 
+from zentracer import zt
+from zentracer.control.pydevd.interrupt import EvaluationInterrupted
 from zentracer.observe.stats import error_text
 
 _LONGEST = 100
@@ -33,8 +35,12 @@ def value_of(expression: str, scope: Dict[str, Any], names: Dict[str, Any]) -> A
     except (ValueError, RecursionError, MemoryError) as error:
         # A null byte, or nesting beyond what Python's own parser can take.
         raise Refused(_sentence(expression, error_text(error))) from None
+    if zt.NAME in code.co_names and zt.NAME not in scope and zt.NAME not in names:
+        names = {**names, zt.NAME: zt.at(None, expression)}
     try:
         return eval(code, scope, names)
+    except EvaluationInterrupted:  # by us, who say why
+        raise
     except BaseException as error:  # not even exit() in an expression may end the program
         raise Refused(_sentence(expression, error_text(error))) from None
 

@@ -30,7 +30,7 @@ class Helper:
     def __repr__(self) -> str:
         now = self._now
         parts = [
-            f"{name} {value}"
+            f"{name} {value:.6g}"
             for name, value in (("step", now.step), ("epoch", now.epoch), ("loss", now.loss))
             if value is not None
         ]
@@ -132,7 +132,7 @@ class Helper:
 
     @property
     def step(self) -> Optional[int]:
-        """Number of the training step; None while nothing is armed that counts steps."""
+        """Training steps completed; None while nothing is armed that counts steps."""
         return self._now.step
 
     @property

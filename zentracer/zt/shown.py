@@ -22,26 +22,10 @@ _BARS = "▁▂▃▄▅▆▇█"
 class Summary:
     """Statistics of one value, over its finite elements; None where the elements do not exist."""
 
-    __slots__ = (
-        "_why",
-        "absmax",
-        "device",
-        "dtype",
-        "inf",
-        "max",
-        "mean",
-        "min",
-        "nan",
-        "norm",
-        "shape",
-        "size",
-        "std",
-        "zeros",
-    )  # fmt: skip
-
     def __init__(self, x: Any) -> None:
         self.shape: Tuple[int, ...] = ()
-        self.dtype, self.device, self.size, self._why = type(x).__name__, "", 1, ""
+        self.dtype, self.device, self.size = type(x).__name__, "", 1
+        self._why, self._named = "", ""
         self.min: Optional[float] = None
         self.max: Optional[float] = None
         self.mean: Optional[float] = None
@@ -67,9 +51,7 @@ class Summary:
         return " · ".join([*parts, self._why] if self._why else parts)
 
     def _head(self) -> str:
-        if not self.device:
-            return f"{self.dtype} of {self.size:,}"
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}] {self.device}"
+        return self._named or f"{self.dtype} of {self.size:,}"
 
     def _counts(self) -> List[Tuple[str, Optional[int]]]:
         return [("NaN", self.nan), ("Inf", self.inf), ("zeros", self.zeros)]
@@ -85,11 +67,11 @@ class Summary:
         body = to_body(x, seen)
         self.shape, self.dtype, self.device = body.shape, body.dtype, body.device
         self.size, self.zeros = body.size, body.zeros
+        self._named = head(seen.facts)
         if seen.moments is not None:
             self._take(seen.moments)
         else:
             self._why = seen.facts.why
-            self.device = head(seen.facts).rpartition(" ")[2]
 
 
 class Histogram:

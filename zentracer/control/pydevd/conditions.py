@@ -14,7 +14,7 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Optional
 
-from zentracer.control import line_condition
+from zentracer.control import line_condition, no_data
 from zentracer.control.hit_condition import HitCondition, HitConditionError, compile_hit_condition
 from zentracer.control.pydevd import logpoints
 from zentracer.progress import progress
@@ -93,7 +93,7 @@ class _Gate:
             except KeyboardInterrupt:
                 raise  # the user's own, for the program
             except BaseException as error:  # not even exit() in a condition may end the program
-                self._failed(error)
+                self._failed(error, frame)
                 return False
 
         return gate
@@ -131,12 +131,14 @@ class _Gate:
             )
         return hits.hits
 
-    def _failed(self, error: BaseException) -> None:
-        text = self._breakpoint.condition
-        self._say(
-            f"The condition '{text}' could not be evaluated and did not stop: "
-            f"{type(error).__name__}: {error}"
-        )
+    def _failed(self, error: BaseException, frame: Optional[FrameType] = None) -> None:
+        if self._told:
+            return
+        text: str = self._breakpoint.condition
+        why = f"{type(error).__name__}: {error}"
+        if frame is not None:
+            why = no_data.explained(error, text, frame.f_globals, frame.f_locals) or why
+        self._say(f"The condition '{text}' could not be evaluated and did not stop: {why}")
 
     def _say(self, sentence: str, *, on_breakpoint: bool = True) -> None:
         if self._told:
