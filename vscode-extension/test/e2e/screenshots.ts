@@ -1,4 +1,4 @@
-// The pictures of the guides, taken in the real editor: node screenshots.ts
+// The pictures of the guides, taken in the real editor: node screenshots.ts [SCENE...]
 //
 // docs/images/ gets them in the dark theme, build/screenshots/ in the light one too, to look at;
 // the walkthrough gets some of them.
@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Editor } from "./harness/editor.ts";
 import install from "./harness/install.ts";
+import { exactly } from "./harness/workbench.ts";
 import { examples, extensionFolder, programs, repository } from "./harness/places.ts";
 
 const THEMES = { dark: "Dark 2026", light: "Light 2026" };
@@ -14,6 +15,7 @@ type Theme = keyof typeof THEMES;
 const STOP = "nan_contrastive.py";
 const PANEL = "attention.py";
 const DEEP = "deep_cnn.py";
+const WATCHED = "watched.py";
 /** What the walkthrough shows. */
 const WALKED = new Set(["stop", "breakpoints", "tensor", "fix"]);
 const review = join(repository, "build/screenshots");
@@ -151,10 +153,41 @@ async function panel(theme: Theme): Promise<void> {
   }
 }
 
+/** What two watches say at the fourth stop, and the line of one of them. */
+async function watches(theme: Theme): Promise<void> {
+  const file = join(programs, WATCHED);
+  const editor = await start(theme, file);
+  try {
+    const line = lineOf(file, "@look");
+    await editor.debug.toggleBreakpoint(WATCHED, line);
+    await editor.debug.start(WATCHED);
+    await editor.debug.showView();
+    await editor.debug.stoppedAt(WATCHED, line);
+    await hidePanel(editor);
+    await editor.debug.inspect("loss");
+    await editor.debug.inspect("hidden");
+    for (const expression of ["loss", "model[0].weight"]) await editor.debug.watch(expression);
+    for (const step of [120, 240, 400]) {
+      await editor.debug.continue();
+      await editor.panel.caption.filter({ hasText: `step ${step}` }).waitFor();
+      await editor.panel.history.waitFor();
+    }
+    await take(editor, theme, "watches");
+    await editor.workbench.tab(exactly("loss")).click();
+    await editor.panel.history.press("End");
+    await take(editor, theme, "watch-scalar");
+  } finally {
+    await editor.stop();
+  }
+}
+
+const SCENES = { stop, panel, vanishing, watches };
+const wanted = process.argv.slice(2);
+
 install();
 for (const folder of [review, published, walkthrough]) mkdirSync(folder, { recursive: true });
 for (const theme of ["dark", "light"] as const) {
-  await stop(theme);
-  await panel(theme);
-  await vanishing(theme);
+  for (const [name, scene] of Object.entries(SCENES)) {
+    if (!wanted.length || wanted.includes(name)) await scene(theme);
+  }
 }

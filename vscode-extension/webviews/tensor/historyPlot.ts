@@ -144,7 +144,7 @@ function drawGrid(
 ): void {
   context.textAlign = "right";
   context.textBaseline = "middle";
-  for (const value of ticks(low, high, plot.height / 36)) {
+  for (const value of ticks(low, high, plot.height / 24)) {
     const place = Math.round(y(value)) + 0.5;
     context.fillStyle = theme.text;
     context.fillText(short(value), plot.x - 8, place);

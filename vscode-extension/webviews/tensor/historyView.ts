@@ -34,6 +34,12 @@ export class HistoryView extends LitElement {
       summary:focus-visible {
         outline: 1px solid var(--vscode-focusBorder);
       }
+      .field {
+        display: inline-flex;
+        align-items: center;
+        gap: 6px;
+        color: var(--vscode-descriptionForeground);
+      }
       .tools {
         min-height: 28px;
       }
@@ -102,7 +108,7 @@ export class HistoryView extends LitElement {
 
 /** What is special about this history, or what can be done with any. */
 function hint(history: History): string {
-  return history.note ?? "Point at the line to see its numbers; dots are stops.";
+  return history.note ?? "Point at the line for its numbers; dots are stops.";
 }
 
 customElements.define("zt-history-view", HistoryView);

@@ -124,6 +124,22 @@ export class Debugging {
     return (await this.variable(name)).locator(".value").innerText();
   }
 
+  /** Adds an expression to the Watch view. */
+  async watch(expression: string): Promise<void> {
+    const header = this.page.locator(".pane-header", { hasText: exactly("Watch") });
+    await header.hover();
+    await header.locator(".codicon-watch-expressions-add").click();
+    const input = this.page.locator(".debug-watch .inputBoxContainer input");
+    await input.fill(expression);
+    await input.press("Enter");
+    await this.watched(expression).waitFor();
+  }
+
+  /** A row of the Watch view. */
+  watched(expression: string): Locator {
+    return this.page.locator(`.debug-watch .monaco-list-row[aria-label^="${expression}, "]`);
+  }
+
   /** Opens the Tensor panel for a variable, from the Variables view. */
   async inspect(name: string): Promise<void> {
     await this.workbench.contextMenu(await this.variable(name), "Inspect Tensor");
