@@ -114,17 +114,27 @@ class Watcher(TorchFunctionMode):
         frame: types.FrameType,
     ) -> None:  # fmt: skip
         """Hand a call to whoever asked for it. Never raises."""
-        try:
-            handler = self.watch.training.ops.get(func)
-        except TypeError:  # a callable of the user's without a hash
-            return
-        if handler is None and not self.retired:
-            return
         if self.asleep:
             if self.retired:
                 self.watch.remove_retired_soon()
-        elif handler is not None:
-            self.watch.training.called(handler, func, args, kwargs, out, frame)
+            return
+        training = self.watch.training
+        try:
+            handlers = training.ops[func]
+        except TypeError:  # a callable of the user's without a hash
+            return
+        if "out" in kwargs:
+            handlers = (*handlers, *training.ops.of_out)
+        if handlers:
+            training.called(handlers, func, args, kwargs, out, frame)
+
+    def is_asked_for(self, func: Any, kwargs: dict[str, Any]) -> bool:
+        """Tell whether somebody wants to be told of a call; most of them nobody does."""
+        ops = self.watch.training.ops
+        try:
+            return bool(ops[func] or self.retired or (kwargs and "out" in kwargs and ops.of_out))
+        except TypeError:  # a callable of the user's without a hash
+            return self.retired
 
     def _look(
         self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, before: int,
@@ -259,7 +269,8 @@ class OpsWatcher(Watcher):
         if kwargs is None:
             kwargs = {}
         out = func(*args, **kwargs)
-        self.tell(func, args, kwargs, out, _get_frame(1))
+        if self.is_asked_for(func, kwargs):
+            self.tell(func, args, kwargs, out, _get_frame(1))
         return out
 
 
@@ -271,11 +282,7 @@ class BothWatcher(OpsWatcher):
         if kwargs is None:
             kwargs = {}
         out = self.look(func, types, args, kwargs)
-        try:
-            is_asked_for = func in self.watch.training.ops
-        except TypeError:  # a callable of the user's without a hash
-            return out
-        if is_asked_for or self.retired:  # most calls are not: one function call less
+        if self.is_asked_for(func, kwargs):
             self.tell(func, args, kwargs, out, _get_frame(1))
         return out
 

@@ -30,17 +30,19 @@ class Asked(Dict[Any, Handlers]):
     ) -> None:
         super().__init__(known)
         self._handlers_for = handlers_for
+        self.of_out: Handlers = ()
+        """Who is told of calls that write into ``out=``, whatever their function."""
         self.wants_calls = bool(known) or handlers_for is not None
         """Whether anybody has to see torch calls."""
 
     def __missing__(self, function: Any) -> Handlers:
         found = self._handlers_for(function) if self._handlers_for is not None else ()
-        if len(self) < _MAX_FUNCTIONS and _is_lasting(function):
+        if len(self) < _MAX_FUNCTIONS and is_lasting(function):
             self[function] = found
         return found
 
 
-def _is_lasting(function: Any) -> bool:
+def is_lasting(function: Any) -> bool:
     """Tell whether a function is torch's: one of the user's may hold tensors in its closure."""
     if not isinstance(function, types.FunctionType):
         return True

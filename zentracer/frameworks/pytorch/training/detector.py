@@ -74,6 +74,10 @@ class Detector:
         """Return who is told of a torch function that no ``ops`` names; asked at its first call."""
         return None
 
+    def out_handler(self) -> Handler | None:
+        """Return who is told of calls that write into ``out=``, besides ``handler_for``."""
+        return None
+
     @property
     def sees_calls(self) -> bool:
         """Whether it has to be told of torch calls."""

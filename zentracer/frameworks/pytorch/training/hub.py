@@ -140,7 +140,14 @@ class Training:
             return Asked(known, None)
         for function, handlers in known.items():
             known[function] = handlers + self._handlers_for(asking, function)
-        return Asked(known, lambda function: self._handlers_for(asking, function))
+        asked = Asked(known, lambda function: self._handlers_for(asking, function))
+        handlers = ((d, d.out_handler()) for d in asking)
+        asked.of_out = tuple((d, handler) for d, handler in handlers if handler is not None)
+        return asked
+
+    def ask_again(self) -> None:
+        """Ask anew who is told of torch calls and modules: a detector wants to be told of more."""
+        self._take(self.detectors)
 
     def _handlers_for(
         self, asking: tuple[Detector, ...], function: Any
