@@ -318,7 +318,10 @@ def test_what_is_no_tensor(value, what):
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ({"kind": "movie"}, "'view' must be one of stats, histogram, image, page, not 'movie'."),
+        (
+            {"kind": "movie"},
+            "'view' must be one of stats, histogram, image, page, history, not 'movie'.",
+        ),
         ({"slice": "7"}, "Index 7 is out of range for dimension 0, of size 2."),
         ({"kind": "stats", "slice": "q"}, "'q' is no index for dimension 0"),
         ({"kind": "histogram", "slice": "0, 0, 0, 0, 0"}, "has 5 entries, but the tensor has 4"),

@@ -48,8 +48,9 @@ def torch_moments(data: Any, *, limit: int, piece: int, zeros: bool) -> Moments:
 def torch_sample(data: Any, limit: int) -> Tuple[Any, bool]:
     """At most ``limit`` elements as a flat float64 tensor, and whether they are a sample."""
     torch = torch_if_loaded()
-    index, _times = without_repeats(data.shape, data.stride())
-    data = data[index]
+    if not data.is_contiguous():
+        index, _times = without_repeats(data.shape, data.stride())
+        data = data[index]
     if data.numel() <= limit:
         return _as_float64(data, torch), False
     return _as_float64(_sample(data, data.shape, limit), torch), True
@@ -68,6 +69,8 @@ def _exact(data: Any, shape: Sequence[int], piece: int, zeros: bool) -> Moments:
 
 def _in_memory_order(data: Any) -> Any:
     """Permute the dimensions so that the slowest comes first; the elements stay the same."""
+    if data.is_contiguous():
+        return data
     strides = data.stride()
     return data.permute(sorted(range(data.dim()), key=lambda dim: -strides[dim]))
 

@@ -20,12 +20,16 @@ _MODULE_TABLES = ("_parameters", "_buffers", "_modules")
 _CONTAINERS = "torch.nn.modules.container"
 
 
+Step = Tuple[Callable[[Any, Any], Any], Any]
+"""How to go on from an object: a reader, ``attribute`` or ``item``, and its argument."""
+
+
 class Path(NamedTuple):
     """A name, and how to go on from its value."""
 
     name: str
-    steps: Tuple[Tuple[Callable[[Any, Any], Any], Any], ...]
-    """A reader and its argument for each attribute and each index."""
+    steps: Tuple[Step, ...]
+    """One for each attribute and each index."""
 
 
 def parse(expression: str) -> Optional[Path]:
@@ -37,11 +41,11 @@ def parse(expression: str) -> Optional[Path]:
     steps = []
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Attribute):
-            steps.append((_attribute, node.attr))
+            steps.append((attribute, node.attr))
             node = node.value
         elif isinstance(node, ast.Subscript):
             try:
-                steps.append((_item, _constant(node.slice)))
+                steps.append((item, _constant(node.slice)))
             except ValueError:
                 return None
             node = node.value
@@ -68,7 +72,8 @@ def read(path: Path, names: Mapping[str, Any], scope: Mapping[str, Any]) -> Any:
     return value
 
 
-def _attribute(obj: Any, name: str) -> Any:
+def attribute(obj: Any, name: str) -> Any:
+    """Return an attribute that is no property, or ``MISSING``."""
     kind = type(obj)
     if array_kind(kind) == TORCH:
         return _of_tensor(obj, name)
@@ -128,7 +133,8 @@ def _of_tensor(tensor: Any, name: str) -> Any:
         return tensor.grad if has_grad else MISSING
 
 
-def _item(obj: Any, index: Any) -> Any:
+def item(obj: Any, index: Any) -> Any:
+    """Return what is at a constant index, or ``MISSING``."""
     kind = type(obj)
     try:
         if kind in (list, tuple, dict):

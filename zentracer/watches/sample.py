@@ -1,6 +1,6 @@
 """The numbers of an array that are kept from one stop to the next, and how they differ.
 
-RUNS IN the user's training process. At most ``LIMIT`` elements are copied, in float64.
+RUNS IN the user's training process. At most ``WHOLE`` elements are copied, in float64.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from zentracer.observe.kinds import TORCH, array_kind
 from zentracer.observe.moments import Moments
 from zentracer.observe.numpy_moments import numpy_moments, numpy_sample
 from zentracer.observe.quiet import quiet, torch_if_loaded
-from zentracer.observe.sampling import BLOCK, BLOCKS, PIECE
+from zentracer.observe.sampling import BLOCK, BLOCKS, FEW, PIECE
 from zentracer.observe.stats import may_wait
 from zentracer.observe.torch_moments import torch_moments, torch_sample
 
-LIMIT = BLOCK * BLOCKS
-"""Elements that are compared from stop to stop (see ``sampling.py``): 128 kB."""
-POINT_LIMIT = LIMIT // 4
-"""Elements that a point of a history is made of, read at each training step."""
+WHOLE = BLOCK * BLOCKS
+"""Up to so many elements, all are kept: 128 kB."""
+PART = WHOLE // 4
+"""Elements kept of a larger array, in blocks of neighbours (see ``sampling.py``)."""
+_EXACT = 1e-6
+"""Share of the sum of squares from which on its difference to the mean's has ten digits."""
 
 
 class Sample(NamedTuple):
@@ -38,9 +40,9 @@ class Sample(NamedTuple):
         """Statistics of the sample; complex elements count by magnitude."""
         if array_kind(type(self.numbers)) == TORCH:
             with quiet():
-                found = torch_moments(self._reals(), limit=LIMIT, piece=PIECE, zeros=False)
+                found = _torch_moments(self._reals())
         else:
-            found = numpy_moments(self._reals(), limit=LIMIT, piece=PIECE, zeros=False)
+            found = numpy_moments(self._reals(), limit=WHOLE, piece=PIECE, zeros=False)
         found.sampled = self.is_part
         return found
 
@@ -65,17 +67,17 @@ class Difference(NamedTuple):
     """Elements that were finite and are NaN or infinite now."""
 
 
-def sample_of(facts: Facts, limit: int = LIMIT, *, waits: bool = False) -> Optional[Sample]:
+def sample_of(facts: Facts, *, waits: bool = False) -> Optional[Sample]:
     """Copy some of the elements that ``facts`` describe; None if they cannot be read.
 
     Args:
         facts: Whose elements.
-        limit: Most elements to copy.
         waits: Whether to wait for the accelerator that holds them.
     """
     data = facts.data
     if data is None or not facts.size or not (facts.on_host or (waits and may_wait(facts))):
         return None
+    limit = WHOLE if facts.size <= WHOLE else PART
     if array_kind(type(data)) == TORCH:
         with quiet():
             return _torch_sample(data, limit, torch_if_loaded())
@@ -109,6 +111,20 @@ def _torch_sample(data: Any, limit: int, torch: Any) -> Sample:
     elif data.dtype == torch.float64:
         numbers = numbers.clone()  # it may be the user's own memory
     return Sample(numbers, is_part)
+
+
+def _torch_moments(numbers: Any) -> Moments:
+    """Moments in three passes, where that is exact enough: this is done at each training step."""
+    count = numbers.numel()
+    if count > FEW:
+        torch = torch_if_loaded()
+        low, high = torch.aminmax(numbers)
+        mean = numbers.sum().item() / count
+        norm = torch.linalg.vector_norm(numbers).item()
+        m2 = norm * norm - count * mean * mean
+        if m2 > _EXACT * norm * norm:  # neither cancelled out, nor NaN
+            return Moments(count=count, min=low.item(), max=high.item(), mean=mean, m2=m2)
+    return torch_moments(numbers, limit=WHOLE, piece=PIECE, zeros=False)
 
 
 def _difference(lib: Any, before: Any, now: Any) -> Difference:

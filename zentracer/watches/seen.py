@@ -19,7 +19,7 @@ from zentracer.present.arrays import scalar_text, shape_text
 from zentracer.present.numbers import plural, scalar
 from zentracer.watches.clock import Moment
 from zentracer.watches.history import Point, of_moments, of_number
-from zentracer.watches.sample import POINT_LIMIT, Difference, Sample, difference, sample_of
+from zentracer.watches.sample import Difference, Sample, difference, sample_of
 
 _LARGEST = 1 << 1000
 """Whole numbers beyond have no place in a chart, and printing them takes long."""
@@ -66,7 +66,7 @@ def look(value: Any, when: Moment, *, waits: bool = False) -> Seen:
         sample,
         _weakly(value),
         _version(value),
-        _point(facts, when, sample, waits),
+        of_moments(when, sample.moments) if sample is not None else None,
     )
 
 
@@ -74,13 +74,7 @@ def point_of(value: Any, when: Moment) -> Optional[Point]:
     """The point of a value, None if it is no number and cannot be read at once."""
     if _is_number(value):
         return of_number(when, _size(value))
-    return _point(facts_of(value), when, None, False) if array_kind(type(value)) else None
-
-
-def _point(facts: Facts, when: Moment, sample: Optional[Sample], waits: bool) -> Optional[Point]:
-    """Always of the same elements, so that the line has no jumps where the program stopped."""
-    if sample is None or len(sample.numbers) > POINT_LIMIT:
-        sample = sample_of(facts, POINT_LIMIT, waits=waits)
+    sample = sample_of(facts_of(value)) if array_kind(type(value)) else None
     return of_moments(when, sample.moments) if sample is not None else None
 
 

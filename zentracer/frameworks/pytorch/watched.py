@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 
 from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.pytorch.frames import variables
+from zentracer.observe.quiet import quiet
 from zentracer.watches.clock import clock
 from zentracer.watches.paths import MISSING, read
 from zentracer.watches.table import Watched, frames_of, watches
@@ -40,7 +41,8 @@ def step_completed(step: int, report: Any) -> None:
     if not live or is_debugger_busy():
         return
     try:
-        watches.at_step(step, live, _Reader(sys._getframe(1)).value_of, time.time())
+        with quiet():  # what is nested in it costs next to nothing
+            watches.at_step(step, live, _Reader(sys._getframe(1)).value_of, time.time())
     except Exception as error:  # ours to report, never the training's to die from
         report("read a watch at the end of a step", error)
 
@@ -52,6 +54,7 @@ class _Reader:
         self._frame = frame
         self._thread = threading.get_ident()
         self._names: dict[types.FrameType, Mapping[str, Any]] = {}
+        self._frames: dict[tuple[str, str, int], list[types.FrameType]] = {}
 
     def value_of(self, watched: Watched) -> Any:
         """Return what the expression stands for now, else the array that it stood for."""
@@ -64,7 +67,10 @@ class _Reader:
         key = watched.key
         if watched.path is None or key.thread != self._thread:
             return MISSING
-        frames = frames_of(key.file, key.function, key.line, self._frame)
+        function = (key.file, key.function, key.line)
+        frames = self._frames.get(function)
+        if frames is None:
+            frames = self._frames[function] = frames_of(*function, self._frame)
         if len(frames) <= key.depth:
             return MISSING
         frame = frames[-1 - key.depth]
