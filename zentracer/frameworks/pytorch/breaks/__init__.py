@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zentracer.frameworks.base import ArmedData, ArmedFunction
+from zentracer.frameworks.pytorch.breaks.backward import BackwardBreaks
 from zentracer.frameworks.pytorch.breaks.by_name import NameBreaks
 from zentracer.frameworks.pytorch.breaks.modules import ModuleBreaks
+from zentracer.frameworks.pytorch.breaks.ops import OpBreaks
 from zentracer.frameworks.pytorch.breaks.steps import StepBreaks
 from zentracer.frameworks.pytorch.training.detector import Detector
 from zentracer.frameworks.pytorch.wanted import Wanted
@@ -18,7 +20,9 @@ from zentracer.wire.messages import BreakpointStatus
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.training.hub import Training
 
-KINDS: dict[str, type[NameBreaks]] = {kind.kind: kind for kind in (ModuleBreaks, StepBreaks)}
+KINDS: dict[str, type[NameBreaks]] = {
+    kind.kind: kind for kind in (ModuleBreaks, BackwardBreaks, OpBreaks, StepBreaks)
+}
 """Kind of a breakpoint by name -> who serves it."""
 _FAILED = "ZenTracer has failed there and no longer looks for it; see the debug console."
 

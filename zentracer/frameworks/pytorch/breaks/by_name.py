@@ -5,11 +5,12 @@ RUNS IN the training process.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, ClassVar
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, NamedTuple
 
 from zentracer.control.condition import STATISTICS
 from zentracer.frameworks.base import ArmedFilter, ArmedFunction
 from zentracer.frameworks.pytorch.breaks.moment import Moment
+from zentracer.frameworks.pytorch.report import Finding
 from zentracer.frameworks.pytorch.training.detector import Detector
 from zentracer.wire.filters import FUNCTION
 from zentracer.wire.messages import BreakpointStatus
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.training.hub import Training
 
 _MAX_NUMBERS = 6
+
+
+class Asking(NamedTuple):
+    """A breakpoint that names what is met."""
+
+    armed: ArmedFunction
+    note: str | None = None
+    """What is to be said if it stops there."""
 
 
 class NameBreaks(Detector):
@@ -52,17 +61,36 @@ class NameBreaks(Detector):
             self._settled.add(armed.id)
             self.training.watch.host.settled(BreakpointStatus(id=armed.id, verified=True))
 
-    def ask(self, armed: ArmedFunction, moment: Moment) -> None:
-        """Stop if the condition of a breakpoint holds and it is the turn of its hit condition."""
-        condition = armed.condition
-        if condition is not None and not self.training.holds(
-            ArmedFilter(armed.id, FUNCTION.id, condition), moment.value_of
+    def ask(self, asking: Iterable[Asking], moment: Moment) -> None:
+        """Stop once, for those whose condition holds and whose hit condition says it is the turn.
+
+        Args:
+            asking: breakpoints, each with what is to be said if it stops.
+            moment: what they are asked about.
+        """
+        hit = self.hit(asking, moment)
+        if hit is not None:
+            self.training.stop(*hit, moment.frame)
+
+    def hit(
+        self, asking: Iterable[Asking], moment: Moment
+    ) -> tuple[tuple[ArmedFilter, ...], Finding] | None:
+        """Return what to stop for, if there is something."""
+        stopping = [(armed, note) for armed, note in asking if self._holds(armed, moment)]
+        if not stopping:
+            return None
+        conditions = [armed.condition for armed, _ in stopping if armed.condition is not None]
+        numbers = numbers_of(conditions[0], moment.value_of) if conditions else None
+        notes = dict.fromkeys(note for _, note in stopping if note)
+        filters = tuple(ArmedFilter(armed.id, FUNCTION.id) for armed, _ in stopping)
+        return filters, moment.finding(numbers, " ".join(notes) or None)
+
+    def _holds(self, armed: ArmedFunction, moment: Moment) -> bool:
+        if armed.condition is not None and not self.training.holds(
+            ArmedFilter(armed.id, FUNCTION.id, armed.condition), moment.value_of
         ):
-            return
-        if not armed.hits.hit(self.training.watch.step):
-            return
-        finding = moment.finding(numbers_of(condition, moment.value_of))
-        self.training.stop((ArmedFilter(armed.id, FUNCTION.id),), finding, moment.frame)
+            return False
+        return armed.hits.hit(self.training.watch.step)
 
 
 def _kept(known: ArmedFunction | None, new: ArmedFunction) -> ArmedFunction:

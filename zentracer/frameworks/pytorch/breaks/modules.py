@@ -12,9 +12,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from zentracer.frameworks.base import ArmedFunction
-from zentracer.frameworks.pytorch.breaks.by_name import NameBreaks
+from zentracer.frameworks.pytorch.breaks.by_name import Asking, NameBreaks
 from zentracer.frameworks.pytorch.breaks.live_names import why_none
 from zentracer.frameworks.pytorch.breaks.moment import Moment
+from zentracer.frameworks.pytorch.breaks.recomputed import is_recomputed
 from zentracer.frameworks.pytorch.finite import tensors_in
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.detector import BeforeLooker
@@ -22,37 +23,8 @@ from zentracer.frameworks.pytorch.training.module_names import ModuleNames
 from zentracer.wire.messages import BreakpointStatus
 
 
-class ModuleBreaks(NameBreaks):
-    """All breakpoints on modules."""
-
-    kind = "module"
-
-    def status_of(self, armed: ArmedFunction) -> BreakpointStatus:
-        """Return whether a live model has such a module; else it waits for one to be called."""
-        message = why_none(armed.name)
-        if message is None:
-            return super().status_of(armed)
-        self._settled.discard(armed.id)
-        return BreakpointStatus(id=armed.id, verified=False, message=message)
-
-    def before_looker(self, module: nn.Module, frame: types.FrameType) -> BeforeLooker | None:
-        """Return who looks before ``module`` runs, if a breakpoint names it."""
-        asked = matching(self.functions, self._names.all_of(module, user_frame(frame)))
-        if not asked:
-            return None
-        for armed, _ in asked:
-            self.verified(armed)
-
-        def look(
-            module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: types.FrameType
-        ) -> None:
-            user = user_frame(frame)
-            if user is None or self.training.in_backward:
-                return  # recomputed by a checkpoint: it stopped before
-            for armed, name in asked:
-                self.ask(armed, self._moment(module, name, args, kwargs, user))
-
-        return look
+class OfModules(NameBreaks):
+    """Breakpoints that name modules."""
 
     def take(self, functions: tuple[ArmedFunction, ...]) -> None:
         """Serve exactly these."""
@@ -62,6 +34,48 @@ class ModuleBreaks(NameBreaks):
     def close(self) -> None:
         """Forget everything."""
         self._names.forget()
+
+    def asking(self, module: nn.Module, frame: types.FrameType | None) -> tuple[list[Asking], str]:
+        """Return the breakpoints that name a module, which are verified then, and its name."""
+        names = self._names.all_of(module, frame)
+        asking = [
+            Asking(armed)
+            for armed in self.functions
+            if any(fnmatch.fnmatchcase(name, armed.name) for name in names)
+        ]
+        for armed, _ in asking:
+            self.verified(armed)
+        return asking, self._names.of(module, frame) if asking else ""
+
+    def status_of(self, armed: ArmedFunction) -> BreakpointStatus:
+        """Return whether a live model has such a module; else it waits for one to be called."""
+        message = why_none(armed.name)
+        if message is None:
+            return super().status_of(armed)
+        self._settled.discard(armed.id)
+        return BreakpointStatus(id=armed.id, verified=False, message=message, pending=True)
+
+
+class ModuleBreaks(OfModules):
+    """All breakpoints on modules."""
+
+    kind = "module"
+
+    def before_looker(self, module: nn.Module, frame: types.FrameType) -> BeforeLooker | None:
+        """Return who looks before ``module`` runs, if a breakpoint names it."""
+        asking, name = self.asking(module, user_frame(frame))
+        if not asking:
+            return None
+
+        def look(
+            module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: types.FrameType
+        ) -> None:
+            user = user_frame(frame)
+            if user is None or (self.training.in_backward and is_recomputed(frame)):
+                return  # it stopped the first time
+            self.ask(asking, self._moment(module, name, args, kwargs, user))
+
+        return look
 
     def _moment(
         self, module: nn.Module, name: str, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -83,17 +97,6 @@ class ModuleBreaks(NameBreaks):
             inputs=tensors,
             shown={**inputs, "module": module},
         )  # fmt: skip
-
-
-def matching(
-    functions: tuple[ArmedFunction, ...], names: tuple[str, ...]
-) -> list[tuple[ArmedFunction, str]]:
-    """Return the breakpoints that name a module, each with the name it has there."""
-    found = []
-    for armed in functions:
-        hits = [name for name in names if fnmatch.fnmatchcase(name, armed.name)]
-        found += [(armed, name) for name in hits[-1:]]
-    return found
 
 
 def named_arguments(

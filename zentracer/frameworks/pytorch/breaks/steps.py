@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 
-from zentracer.frameworks.pytorch.breaks.by_name import NameBreaks
+from zentracer.frameworks.pytorch.breaks.by_name import Asking, NameBreaks
 from zentracer.frameworks.pytorch.breaks.moment import Moment
 from zentracer.frameworks.pytorch.training.events import Update
 
@@ -30,13 +30,10 @@ class StepBreaks(NameBreaks):
         if frame is None:
             return
         step = self.training.watch.step or 0
-        for armed in self.functions:
-            if armed.name and int(armed.name) != step:
-                continue
+        asking = [Asking(one) for one in self.functions if not one.name or int(one.name) == step]
+        if asking:
             headline = f"Step {step} is complete"
-            self.ask(
-                armed,
-                Moment(
-                    self.training, frame, headline=headline, subject="step", op=op, phase="update"
-                ),
+            moment = Moment(
+                self.training, frame, headline=headline, subject="step", op=op, phase="update"
             )
+            self.ask(asking, moment)
