@@ -31,12 +31,14 @@ from zentracer.wire.messages import (
     BreakpointStatus,
     BreakpointStatuses,
     CancelEvaluation,
+    Eager,
     Empty,
     FrameworkLoaded,
     Hello,
     Modules,
     ModulesQuery,
     Notice,
+    RunEagerly,
     SetDataBreakpoints,
     SetExceptionFilters,
     SetFunctionBreakpoints,
@@ -68,6 +70,8 @@ class Runtime:
         }
         self._loaded: List[FrameworkLoaded] = []
         self._told: Set[Tuple[str, Optional[int]]] = set()
+        self._eager = False
+        """Whether compiled code is to run eagerly."""
 
     # What frameworks use
 
@@ -190,12 +194,22 @@ class Runtime:
         if name == "cancel_evaluation":
             evaluations.cancel(decode(CancelEvaluation, arguments, name).request)
             return Empty()
+        if name == "run_eagerly":
+            return self.run_eagerly(decode(RunEagerly, arguments, name))
         raise WireError(f"This runtime ({__version__}) does not know the request {name}.")
 
     def _link_lost(self) -> None:
         """Nobody could resume a stop any more: watch for nothing, and let the program run."""
         with self._lock:
             self._armed.nothing()
+
+    # Compiled code
+
+    def run_eagerly(self, request: RunEagerly) -> Eager:
+        """Run compiled code eagerly or not, in frameworks that are still to come as well."""
+        self._eager = request.eager
+        answers = [f.run_eagerly(eager=request.eager) for f in list(self._frameworks)]
+        return answers[0] if answers else Eager(eager=request.eager)
 
     # Modules
 
@@ -232,6 +246,8 @@ class Runtime:
             if self._link is not None:
                 self._link.send_event("framework", loaded)
             self._armed.welcome(framework)
+            if self._eager:
+                framework.run_eagerly(eager=True)
 
 
 _NO_FRAMEWORK = "PyTorch has not been imported in this process yet."

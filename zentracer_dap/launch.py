@@ -25,6 +25,9 @@ PLUGIN = str(Path(INJECT) / "pydevd_plugins" / "extensions" / "pydevd_plugin_zen
 
 CHILDREN = ("ranks", "all", "none")
 
+_EAGER: Json = {"TORCHDYNAMO_DISABLE": "1", "PYTORCH_JIT": "0"}
+"""PyTorch reads both when it is imported; torch.compile and TorchScript then do nothing."""
+
 
 @dataclass(frozen=True)
 class BreakOn:
@@ -45,6 +48,8 @@ class Options:
     """Which processes get tensor exceptions besides the main one."""
     hold_ranks: bool = True
     """Whether the other ranks stand while one is stopped."""
+    eager: bool = False
+    """Whether compiled code runs eagerly from the start."""
     text: str = "{}"
     """The whole object as JSON, for the runtime."""
 
@@ -67,6 +72,7 @@ def options_of(arguments: Json) -> Options:
         precise=_flag(options, "precise", default=False),
         children=children,
         hold_ranks=_flag(options, "holdRanks", default=True),
+        eager=_flag(options, "eager", default=False),
         text=json.dumps(options),
     )
 
@@ -130,14 +136,16 @@ def environment(arguments: Json, link: str, token: str) -> Json:
     there will be, so there ``in_terminal`` adds ours.
     """
     user = cast(Json, arguments.get("env") or {})
+    options = options_of(arguments)
     env: Json = {
+        **(_EAGER if options.eager else {}),
         "PYDEVD_UNBLOCK_THREADS_ON_VARIABLES_TIMEOUT": "-1",
         **user,
         "ZENTRACER_LINK": link,
         "ZENTRACER_TOKEN": token,
         "ZENTRACER_HOME": HOME,
         "ZENTRACER_MSGPACK": _folder_of("msgpack"),
-        "ZENTRACER_OPTIONS": options_of(arguments).text,
+        "ZENTRACER_OPTIONS": options.text,
     }
     if "PYTHONPATH" in user or not _is_terminal(arguments):
         env["PYTHONPATH"] = _join(user.get("PYTHONPATH", os.environ.get("PYTHONPATH")))

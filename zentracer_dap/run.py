@@ -17,6 +17,7 @@ from zentracer_dap.features.arming import Arming
 from zentracer_dap.features.breakpoint_list import BreakpointList
 from zentracer_dap.features.children import Children
 from zentracer_dap.features.data_breakpoints import DataBreakpoints
+from zentracer_dap.features.eager import EagerRuns
 from zentracer_dap.features.ending import end_seconds
 from zentracer_dap.features.findings import Findings
 from zentracer_dap.features.function_breakpoints import FunctionBreakpoints
@@ -63,6 +64,7 @@ class Run:
         self.data_breakpoints = DataBreakpoints(self)
         self.children = Children(self, host)
         self.holding = Holding(self)
+        self.eager = EagerRuns(self)
         self.main_pid: int | None = None
         """The launched or attached process: the first one to connect."""
         self.unavailable: str | None = None
@@ -151,6 +153,7 @@ class Run:
         self.findings.restarted()
         self.breakpoints.restarted()
         self.holding.restarted()
+        self.eager.restarted()
 
     def forget_processes(self) -> None:
         """Let no process of the last start be taken for the main process of the next one.

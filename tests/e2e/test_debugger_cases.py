@@ -28,7 +28,7 @@ def test_breakpoint_in_backward_shows_the_forward_call(client: Client) -> None:
         assert names[:2] == ["backward", "[forward of backward] <module>"]
         assert lines[:2] == [line, forward]
         assert "y.sum().backward()" in program.text.splitlines()[lines[-1] - 1]
-        assert client.evaluate("step", stop.frames[-1]["id"])["result"] == str(step)
+        assert client.evaluate("step", stop.frames[-1]["id"], "hover")["result"] == str(step)
         client.resume(stop.thread_id)
     assert client.until_exit() == 0
 
@@ -41,7 +41,7 @@ def test_breakpoint_in_compiled_code_says_so_and_offers_eager(client: Client) ->
     changed = client.wait_event("breakpoint")["breakpoint"]
     assert changed["verified"] is False
     assert f":{compiled})" in changed["message"]
-    assert "TORCHDYNAMO_DISABLE" in changed["message"]
+    assert '"eager": true' in changed["message"]
     assert client.until_exit() == 0
 
 
@@ -52,7 +52,7 @@ def test_breakpoint_in_compiled_code_is_hit_when_run_eagerly(client: Client) -> 
     client.launch(
         program=str(program.path),
         breakpoints={program.path: [line]},
-        env={"TORCHDYNAMO_DISABLE": "1"},
+        zentracer={"eager": True},
     )
     for _ in range(3):
         stop = client.until_stopped()
@@ -69,7 +69,7 @@ def test_breakpoint_in_a_forked_loader_worker(client: Client) -> None:
     worker = client.attach_child(breakpoints={program.path: [line]})
     stop = worker.until_stopped()
     assert stop.line == line
-    assert worker.evaluate("i", stop.frame_id)["result"] == "0"
+    assert worker.evaluate("i", stop.frame_id, "hover")["result"] == "0"
     worker.set_breakpoints(program.path, [])
     worker.resume(stop.thread_id)
     assert client.until_exit() == 0
@@ -90,7 +90,7 @@ def test_breakpoint_in_the_collate_function_of_a_spawned_worker(client: Client) 
     (worker,) = (child for child in children if is_worker(child))
     stop = worker.until_stopped()
     assert stop.line == line
-    assert worker.evaluate("len(items)", stop.frame_id)["result"] == "2"
+    assert worker.evaluate("len(items)", stop.frame_id, "hover")["result"] == "2"
     worker.set_breakpoints(program.path, [])
     worker.resume(stop.thread_id)
     assert client.until_exit() == 0

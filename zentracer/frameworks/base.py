@@ -16,6 +16,7 @@ from zentracer.wire.messages import (
     Advice,
     BreakpointHit,
     BreakpointStatus,
+    Eager,
     Modules,
     ModulesQuery,
     Step,
@@ -139,6 +140,10 @@ class Framework(abc.ABC):
     @abc.abstractmethod
     def modules_named(self, pattern: str) -> list[tuple[str, Any]]:
         """Return the live modules whose qualified name fits the glob, with their names."""
+
+    def run_eagerly(self, *, eager: bool) -> Eager:
+        """Run compiled code eagerly from its next call on, or compiled again; on any thread."""
+        return Eager(eager=eager)
 
     @abc.abstractmethod
     def marked_step(self, number: int | None) -> None:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Tuple
 
 from zentracer.wire._body import body
-from zentracer.wire.messages import HitDetails, Location, Modules, ModulesQuery, Notice, Stats
+from zentracer.wire.messages import (
+    Eager,
+    HitDetails,
+    Location,
+    Modules,
+    ModulesQuery,
+    Notice,
+    RunEagerly,
+    Stats,
+)
 
 
 @body
@@ -264,8 +273,17 @@ class Processes:
     processes: Tuple[Process, ...]
 
 
+@body
+class EagerOffer:
+    """A breakpoint lies in code of torch.compile; ``run_eagerly`` would let it be hit."""
+
+    message: str
+    """Why it is not hit; sentences."""
+
+
 EDITOR_EVENTS: Dict[str, Any] = {
     "breakpoints": TensorBreakpoints,
+    "eager_offer": EagerOffer,
     "findings": Findings,
     "notice": Notice,
     "processes": Processes,
@@ -275,6 +293,7 @@ EDITOR_EVENTS: Dict[str, Any] = {
 
 EDITOR_REQUESTS: Dict[str, Any] = {
     "modules": (ModulesQuery, Modules),
+    "run_eagerly": (RunEagerly, Eager),
     "set_tensor_breakpoints": (SetTensorBreakpoints, TensorBreakpoints),
     "tensor": (TensorQuery, TensorView),
 }

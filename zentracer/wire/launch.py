@@ -42,6 +42,10 @@ class Options:
     children: Children = "ranks"
     """Which other processes of the program get tensor exceptions: the ranks of a distributed run,
     all, or none."""
+    eager: bool = False
+    """Run the code of torch.compile and TorchScript eagerly, so that breakpoints in it are hit. A
+    launch sets TORCHDYNAMO_DISABLE=1 and PYTORCH_JIT=0; a process attached to leaves torch.compile
+    only."""
     holdRanks: bool = True
     """While one rank of a distributed run is stopped, hold the others, until it goes on."""
 

@@ -105,10 +105,12 @@ def register(overrides: Overrides) -> None:
 
 def _on_set(session: Session, request: Json) -> None:
     session.replay.record(request)
-    session.forward(
-        request,
-        lambda response: session.relay(request, session.replay.answered(request, response)),
-    )
+
+    def answer(response: Json) -> None:
+        known = session.run.eager.corrected(session, response)
+        session.relay(request, session.replay.answered(request, known))
+
+    session.forward(request, answer)
 
 
 def _on_configuration(session: Session, request: Json) -> None:

@@ -25,6 +25,7 @@ def _came(run: Run, runtime: Runtime) -> None:
     run.notices.welcome(runtime)
     run.processes.changed()
     run.spawn(run.arming.welcome(runtime))
+    run.spawn(run.eager.welcome(runtime))
     run.spawn(run.function_breakpoints.list.welcome(runtime))
     run.spawn(run.data_breakpoints.list.welcome(runtime))
 

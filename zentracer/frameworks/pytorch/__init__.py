@@ -15,7 +15,7 @@ from zentracer.control.pydevd import stack
 from zentracer.control.source import place_of
 from zentracer.frameworks.base import ArmedData, ArmedFilter, ArmedFunction, Framework, Host
 from zentracer.frameworks.pytorch import live_names
-from zentracer.frameworks.pytorch.compiled_lines import CompiledLines
+from zentracer.frameworks.pytorch.compiled_lines import CompiledCode
 from zentracer.frameworks.pytorch.engine_threads import EngineThreads
 from zentracer.frameworks.pytorch.frames import forget_known_code
 from zentracer.frameworks.pytorch.hooks import Hooks
@@ -24,13 +24,13 @@ from zentracer.frameworks.pytorch.module_list import ModuleList
 from zentracer.frameworks.pytorch.wanted import Wanted
 from zentracer.frameworks.pytorch.watch import Watch
 from zentracer.progress import Progress
-from zentracer.wire.messages import BreakpointStatus, Location, Modules, ModulesQuery
+from zentracer.wire.messages import BreakpointStatus, Eager, Location, Modules, ModulesQuery
 
 
 def create(host: Host) -> Framework:
     """Return the framework for ``host``."""
     framework = PyTorch(host)
-    CompiledLines(host).watch()
+    framework.compiled.watch()
     EngineThreads().watch()
     stack.explain_with(framework.forward_of)
     return framework
@@ -46,6 +46,7 @@ class PyTorch(Framework):
         self._watch: Watch | None = None
         self._hooks: Hooks | None = None
         self._modules = ModuleList()
+        self.compiled = CompiledCode()
         self._wanted = Wanted()
         self._lock = threading.RLock()
 
@@ -91,6 +92,10 @@ class PyTorch(Framework):
         with self._lock:
             self._wanted = Wanted()
             self._disarm()
+
+    def run_eagerly(self, *, eager: bool) -> Eager:
+        """Leave the code of torch.compile from its next call on, or go back to it."""
+        return self.compiled.run_eagerly(eager=eager)
 
     def modules(self, query: ModulesQuery) -> Modules:
         """Name the modules of the live models, on any thread and while the program runs."""
