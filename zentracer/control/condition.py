@@ -21,7 +21,9 @@ from zentracer.control.truth import holds
 STATISTICS = ("min", "max", "mean", "std", "absmax", "norm", "nan", "inf", "zeros")
 CONTEXT = ("module", "op", "phase", "step", "epoch", "rank", "x", "name")
 METADATA = ("shape", "dtype", "device", "size")
-NAMES: FrozenSet[str] = frozenset((*CONTEXT, *METADATA, *STATISTICS, "ratio", "match", "zt"))
+CHANGES = ("ratio", "changed")
+"""Of an update to its parameter; at a data breakpoint, of any change to what was there."""
+NAMES: FrozenSet[str] = frozenset((*CONTEXT, *METADATA, *STATISTICS, *CHANGES, "match", "zt"))
 """Every name of the language; ``match("encoder.*")`` tests the module's name, and ``zt`` is the
 helper of line breakpoints."""
 FUNCTIONS = ("abs", "all", "any", "bool", "float", "int", "len", "round", "str", "sum")
@@ -275,7 +277,7 @@ def _raise_unknown(name: str) -> NoReturn:
 
 
 _ALL_NAMES = ", ".join(
-    (*CONTEXT, *METADATA, *STATISTICS, "ratio", "match('encoder.*')", "zt.norm(…)", *FUNCTIONS)
+    (*CONTEXT, *METADATA, *STATISTICS, *CHANGES, "match('encoder.*')", "zt.norm(…)", *FUNCTIONS)
 )
 _GLOBALS: Dict[str, Any] = {
     "__builtins__": {},
