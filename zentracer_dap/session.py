@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from zentracer_dap.features import ending
+from zentracer_dap.features.cancel import numbered
 from zentracer_dap.features.explanations import Explanations
 from zentracer_dap.features.hits import Hits
 from zentracer_dap.features.restart import Replay
@@ -91,11 +92,12 @@ class Session:
 
     def forward(self, request: Json, on_response: OnResponse | None = None) -> None:
         """Pass a request on; its answer goes to the editor, or to ``on_response``."""
+        sent = numbered(request)
         if on_response is not None:
-            self.debugpy.send_request(request, on_response)
+            self.debugpy.send_request(sent, on_response)
         else:
             self.debugpy.send_request(
-                request,
+                sent,
                 lambda response: self.relay(request, response),
                 lambda rest: self._relay_rest(request, rest),
             )

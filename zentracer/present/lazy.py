@@ -1,24 +1,26 @@
 """Compute what the user asked for by a click, without ever hanging the debugger.
 
 RUNS IN the user's training process, on a thread of its own: the stopped thread must stay able to
-answer. A property that waits for a thread which is stopped too would otherwise never return.
+answer. A property may wait for a thread which is stopped too; the stopped threads are let run
+while the click waits for its answer (control/pydevd/evaluations.py).
 """
 
 from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from typing import Any, Callable
 
 from zentracer.observe.quiet import torch_if_loaded
 from zentracer.observe.stats import error_text
 from zentracer.present.rows import Lazy, Text
 
-BUDGET = 0.5
-"""Seconds before a computation is given up."""
-BLOCKED = (
-    f"given up after {BUDGET:g} s: it seems to wait for another thread, and all threads are stopped"
-)
+BUDGET = 9.0
+"""Seconds before a computation is given up; less than an evaluation may take."""
+BLOCKED = "given up after {:g} s: it seems to wait for something that does not happen here"
+_POLL = 0.05
+"""Seconds between two chances to be interrupted, which not every thread has while it waits."""
 
 
 class _Outcome:
@@ -36,8 +38,10 @@ def outcome_of(row: Lazy) -> Any:
     """
     if row.outcome is None:
         row.outcome = _start(row.compute)
-    if not row.outcome.done.wait(BUDGET):
-        return Text(BLOCKED)
+    end = time.monotonic() + BUDGET
+    while not row.outcome.done.wait(_POLL):
+        if time.monotonic() >= end:
+            return Text(BLOCKED.format(BUDGET))
     return row.outcome.value
 
 

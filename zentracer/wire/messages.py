@@ -272,45 +272,6 @@ class Advice:
 
 
 @body
-class CompiledLine:
-    """A line breakpoint that is not hit, because its line is part of compiled code."""
-
-    id: int
-    """debugpy's id of the breakpoint."""
-    kind: str
-    """compiled (torch.compile), scripted or traced (TorchScript), or captured (CUDA graph)"""
-    message: str
-    """Why, and what to do; a sentence or more."""
-
-
-@body
-class CompiledLines:
-    """All line breakpoints of a process that are not hit; sent on debugpy's own channel."""
-
-    eager: bool
-    """Whether the code of torch.compile runs eagerly, so that its lines are hit again."""
-    breakpoints: Tuple[CompiledLine, ...]
-
-
-@body
-class RunEagerly:
-    """Run the code of torch.compile eagerly from its next call on, or compiled again."""
-
-    eager: bool = True
-
-
-@body
-class Eager:
-    """How compiled code runs now."""
-
-    eager: bool
-    regions: int = 0
-    """Functions of the user's that torch.compile was asked to compile so far."""
-    note: Optional[str] = None
-    """What does not follow, or why nothing changed; sentences."""
-
-
-@body
 class Notice:
     """Something of ours stepped aside; shown once in the debug console."""
 
@@ -377,7 +338,6 @@ EVENTS: Dict[str, Any] = {
     "advice": Advice,
     "breakpoint": BreakpointStatus,
     "breakpoint_hit": BreakpointHit,
-    "compiled_lines": CompiledLines,
     "framework": FrameworkLoaded,
     "hello": Hello,
     "step": Step,
@@ -385,9 +345,18 @@ EVENTS: Dict[str, Any] = {
 }
 """One-way messages, runtime to adapter: name -> body."""
 
+
+@body
+class CancelEvaluation:
+    """End what a stopped thread computes for a request of the editor."""
+
+    request: int
+    """The editor's number of the request."""
+
+
 REQUESTS: Dict[str, Tuple[Any, Any]] = {
+    "cancel_evaluation": (CancelEvaluation, Empty),
     "modules": (ModulesQuery, Modules),
-    "run_eagerly": (RunEagerly, Eager),
     "set_data_breakpoints": (SetDataBreakpoints, BreakpointStatuses),
     "set_exception_filters": (SetExceptionFilters, BreakpointStatuses),
     "set_function_breakpoints": (SetFunctionBreakpoints, BreakpointStatuses),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from zentracer.wire.codec import WireError, decode, json_text
 from zentracer.wire.editor import TensorQuery
 from zentracer.wire.tensor_answer import TensorAnswer, TensorCall
+from zentracer_dap.features.cancel import NUMBER
 from zentracer_dap.protocol import errors
 from zentracer_dap.protocol.handlers import Overrides
 from zentracer_dap.protocol.messages import Json, arguments_of, body_of
@@ -22,8 +23,8 @@ from zentracer_dap.protocol.messages import Json, arguments_of, body_of
 if TYPE_CHECKING:
     from zentracer_dap.session import Session
 
-ANSWER_SECONDS = 10.0
-"""How long an expression may take; its late answer is dropped."""
+ANSWER_SECONDS = 20.0
+"""How long the process may be silent; it gives an expression up before (docs/evaluating.md)."""
 
 _NOT_STOPPED = (
     "A tensor can be looked at while the program stands still: pause it, or wait for a breakpoint."
@@ -57,6 +58,7 @@ class TensorViews:
             "expression": _expression(TensorCall(id=number, query=query)),
             "frameId": query.frame_id,
             "context": "watch",  # in others debugpy redirects output or tries to execute
+            NUMBER: request["seq"],
         }
         response = session.debugpy.request("evaluate", arguments)
         return self._answer(number, query, response)

@@ -1,7 +1,6 @@
-"""What debugpy says about an evaluation that takes long names the user's expression.
+"""What the user is told of an evaluation that waits or takes long.
 
-RUNS IN the training process. A question of a panel is evaluated as a call of ours, which holds
-the expression in an encoding that no user should have to read.
+RUNS IN the training process.
 """
 
 from __future__ import annotations
@@ -9,23 +8,80 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Any, Callable
+from typing import Sequence
 
 _CALL = re.compile(r"zentracer\.tensor_view.*\.answer\('([A-Za-z0-9+/=]+)'\)$")
+_LONGEST = 80
+"""Characters of an expression that are quoted."""
 
 
-def install(pydevd: Any, _notify: Callable[..., None]) -> None:
-    """Wrap the one place where the warning is made."""
-    del pydevd
-    from _pydevd_bundle import pydevd_net_command_factory_json
+def quoted(expression: str) -> str:
+    """The expression as the user wrote it, in backquotes and on one line.
 
-    factory = pydevd_net_command_factory_json.NetCommandFactoryJson
-    original = factory.make_evaluation_timeout_msg
+    A question of a panel is evaluated as a call of ours, which holds the expression in an encoding
+    that no user should have to read.
+    """
+    text = " ".join(_as_asked(expression).split())
+    return f"`{text}`" if len(text) <= _LONGEST else f"`{text[: _LONGEST - 1]}…`"
 
-    def make_evaluation_timeout_msg(self: Any, py_db: Any, expression: str, *args: Any) -> Any:
-        return original(self, py_db, _as_asked(expression), *args)
 
-    factory.make_evaluation_timeout_msg = make_evaluation_timeout_msg
+def let_run(what: str, took: float, ran: float) -> str:
+    """It has answered, with the help of the other threads."""
+    return (
+        f"{what} took {took:.1f} s. All threads were stopped and it may have waited for one of "
+        f"them, so the other threads ran for {ran:.1f} s until it had its value; they are stopped "
+        "again."
+    )
+
+
+def still_running(what: str, seconds: float) -> str:
+    """The debug console may take as long as it likes."""
+    return (
+        f"{what} has been running for {seconds:g} s in the debug console, and the other threads "
+        "with it. It may take as long as it needs; cancel, continue or a step end it."
+    )
+
+
+def interrupted(what: str, seconds: float, ran: float, met: Sequence[str]) -> str:
+    """It had its time; ``met`` are the threads that met a stop of their own meanwhile."""
+    others = f" although the other threads ran for {ran:.1f} s" if ran else ""
+    if met:
+        hint = (
+            f"Meanwhile {' and '.join(met)} met a breakpoint or an exception and stands there, "
+            "which is reported when you continue."
+        )
+    else:
+        hint = "What takes longer can be evaluated in the debug console."
+    return f"{what} had no value after {seconds:g} s{others} and was interrupted. {hint}"
+
+
+def cancelled(what: str) -> str:
+    """The editor does not want it any more."""
+    return f"{what} was cancelled."
+
+
+def overtaken(what: str) -> str:
+    """The user has resumed the program."""
+    return f"{what} was interrupted, because the program goes on."
+
+
+def stuck(what: str) -> str:
+    """Nothing can be done but to wait."""
+    return (
+        f"{what} could not be interrupted: its thread waits inside of C code. Until that wait ends "
+        "the thread answers no questions and does not go on; other threads can be looked at, and "
+        "continue lets them run."
+    )
+
+
+def busy(what: str, seconds: float) -> str:
+    """Another evaluation has the thread."""
+    return f"The thread has been computing {what} for {seconds:g} s and cannot answer yet."
+
+
+def behind(what: str) -> str:
+    """Another evaluation is stuck on the same thread."""
+    return f"The thread cannot answer: it still waits in {what}, which could not be interrupted."
 
 
 def _as_asked(expression: str) -> str:
