@@ -19,6 +19,7 @@ from zentracer.wire.codec import to_json
 from zentracer.wire.editor import (
     EDITOR_EVENTS,
     EDITOR_REQUESTS,
+    EagerOffer,
     Finding,
     Findings,
     Histogram,
@@ -44,6 +45,9 @@ from zentracer.wire.messages import (
     BreakpointStatuses,
     CancelEvaluation,
     Empty,
+    CompiledLine,
+    CompiledLines,
+    Eager,
     ExceptionFilter,
     Fact,
     FrameworkLoaded,
@@ -55,6 +59,7 @@ from zentracer.wire.messages import (
     ModulesQuery,
     Neighbour,
     Notice,
+    RunEagerly,
     SetExceptionFilters,
     Stats,
     Step,
@@ -181,6 +186,8 @@ BREAKPOINTS = TensorBreakpoints(
     )
 )
 
+EAGER = Eager(eager=True, regions=1, note="CUDA graphs go on replaying what was captured.")
+
 EXAMPLES: dict[str, Any] = {
     "advice": Advice(
         rule="missing_zero_grad",
@@ -204,6 +211,19 @@ EXAMPLES: dict[str, Any] = {
     ),
     "notice": Notice(message="name 'y' is not defined", breakpoint_id=3),
     "step": Step(step=41, loss=math.nan, overhead=0.013),
+    "compiled_lines": CompiledLines(
+        eager=False,
+        breakpoints=(
+            CompiledLine(
+                id=3,
+                kind="compiled",
+                message="Line 12 is part of forward, which torch.compile (at train.py:20) runs as "
+                "generated code: the breakpoint is not hit.",
+            ),
+        ),
+    ),
+    "run_eagerly.arguments": RunEagerly(),
+    "run_eagerly.body": EAGER,
     "cancel_evaluation.arguments": CancelEvaluation(request=41),
     "cancel_evaluation.body": Empty(),
     "modules.arguments": MODULES,
@@ -259,6 +279,12 @@ EXAMPLES: dict[str, Any] = {
         )
     ),
     "editor/step": StepSeen(pid=4711, step=41, rank=1, loss=math.inf, overhead=0.013),
+    "editor/eager_offer": EagerOffer(
+        message="Line 12 is part of forward, which torch.compile (at train.py:20) runs as "
+        "generated code: the breakpoint is not hit."
+    ),
+    "editor/run_eagerly.arguments": RunEagerly(eager=False),
+    "editor/run_eagerly.body": EAGER,
     "editor/modules.arguments": MODULES,
     "editor/modules.body": FOUND_MODULES,
     "editor/set_tensor_breakpoints.arguments": SetTensorBreakpoints(

@@ -272,6 +272,45 @@ class Advice:
 
 
 @body
+class CompiledLine:
+    """A line breakpoint that is not hit, because its line is part of compiled code."""
+
+    id: int
+    """debugpy's id of the breakpoint."""
+    kind: str
+    """compiled (torch.compile), scripted or traced (TorchScript), or captured (CUDA graph)"""
+    message: str
+    """Why, and what to do; a sentence or more."""
+
+
+@body
+class CompiledLines:
+    """All line breakpoints of a process that are not hit; sent on debugpy's own channel."""
+
+    eager: bool
+    """Whether the code of torch.compile runs eagerly, so that its lines are hit again."""
+    breakpoints: Tuple[CompiledLine, ...]
+
+
+@body
+class RunEagerly:
+    """Run the code of torch.compile eagerly from its next call on, or compiled again."""
+
+    eager: bool = True
+
+
+@body
+class Eager:
+    """How compiled code runs now."""
+
+    eager: bool
+    regions: int = 0
+    """Functions of the user's that torch.compile was asked to compile so far."""
+    note: Optional[str] = None
+    """What does not follow, or why nothing changed; sentences."""
+
+
+@body
 class Notice:
     """Something of ours stepped aside; shown once in the debug console."""
 
@@ -338,6 +377,7 @@ EVENTS: Dict[str, Any] = {
     "advice": Advice,
     "breakpoint": BreakpointStatus,
     "breakpoint_hit": BreakpointHit,
+    "compiled_lines": CompiledLines,
     "framework": FrameworkLoaded,
     "hello": Hello,
     "step": Step,
@@ -357,6 +397,7 @@ class CancelEvaluation:
 REQUESTS: Dict[str, Tuple[Any, Any]] = {
     "cancel_evaluation": (CancelEvaluation, Empty),
     "modules": (ModulesQuery, Modules),
+    "run_eagerly": (RunEagerly, Eager),
     "set_data_breakpoints": (SetDataBreakpoints, BreakpointStatuses),
     "set_exception_filters": (SetExceptionFilters, BreakpointStatuses),
     "set_function_breakpoints": (SetFunctionBreakpoints, BreakpointStatuses),
