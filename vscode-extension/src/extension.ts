@@ -6,6 +6,7 @@ import * as notices from "./debug/notices";
 import * as debugging from "./debug/register";
 import { Sessions } from "./debug/sessions";
 import * as breakpointsView from "./features/breakpointsView";
+import * as eagerOffer from "./features/eagerOffer";
 import * as findingsView from "./features/findingsView";
 import * as inspectTensor from "./features/inspectTensor";
 import * as quickFix from "./features/quickFix";
@@ -21,6 +22,7 @@ const FEATURES = [
   findingsView,
   statusBar,
   quickFix,
+  eagerOffer,
   walkthrough,
   tensorHover,
   tensorPanel,

@@ -14,6 +14,7 @@ export class Session implements ZenSession {
   readonly steps = new Map<number, StepSeen>();
   notices: readonly string[] = [];
   readonly heard = new Set<string>();
+  eagerOffer: string | undefined;
 
   constructor(
     readonly debug: vscode.DebugSession,
@@ -63,6 +64,9 @@ export class Session implements ZenSession {
         return;
       case "processes":
         this.processes = readEvent(name, body).processes;
+        return;
+      case "eager_offer":
+        this.eagerOffer = readEvent(name, body).message;
         return;
       case "notice": {
         const { message } = readEvent(name, body);

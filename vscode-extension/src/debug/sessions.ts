@@ -29,6 +29,8 @@ export interface ZenSession {
   /** Latest step of each process, by pid. */
   readonly steps: ReadonlyMap<number, StepSeen>;
   readonly notices: readonly string[];
+  /** Why a breakpoint in compiled code is not hit, once there is one that an eager run mends. */
+  readonly eagerOffer: string | undefined;
   /** Those of the notices that came from the adapter: the editor has shown them by itself. */
   readonly heard: ReadonlySet<string>;
   /** Of the process that this session debugs, once known. */

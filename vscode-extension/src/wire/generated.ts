@@ -5,6 +5,8 @@
 export interface Messages {
   events: {
     breakpoints: TensorBreakpoints;
+    data_breakpoints: DataBreakpoints;
+    eager_offer: EagerOffer;
     findings: Findings;
     notice: Notice;
     processes: Processes;
@@ -14,6 +16,14 @@ export interface Messages {
     modules: {
       arguments: ModulesQuery;
       body: Modules;
+    };
+    run_eagerly: {
+      arguments: RunEagerly;
+      body: Eager;
+    };
+    set_data_breakpoints: {
+      arguments: SetViewDataBreakpoints;
+      body: DataBreakpoints;
     };
     set_tensor_breakpoints: {
       arguments: SetTensorBreakpoints;
@@ -110,6 +120,47 @@ export interface Stats {
   size: number;
   std: number | null;
   zeros: number | null;
+}
+/**
+ * The data breakpoints of all processes, sent whole whenever one changes.
+ */
+export interface DataBreakpoints {
+  breakpoints: DataBreakpointState[];
+}
+/**
+ * A data breakpoint as it stands.
+ */
+export interface DataBreakpointState {
+  condition: string | null;
+  data_id: string;
+  enabled: boolean;
+  hit_condition: string | null;
+  hits: number;
+  id: number;
+  last: LastHit | null;
+  /**
+   * Why it is not verified, e.g. that its tensor is gone, or a warning.
+   */
+  message: string | null;
+  name: string;
+  /**
+   * The process that its tensor lives in.
+   */
+  pid: number;
+  /**
+   * Who set it: editor (its list of data breakpoints) or view (``set_data_breakpoints``).
+   */
+  source: string;
+  verified: boolean;
+}
+/**
+ * A breakpoint lies in code of torch.compile; ``run_eagerly`` would let it be hit.
+ */
+export interface EagerOffer {
+  /**
+   * Why it is not hit; sentences.
+   */
+  message: string;
 }
 /**
  * Everything found in a session so far, sent whole whenever it changes.
@@ -352,6 +403,48 @@ export interface ModuleInfo {
    * Number of parameter elements in it and below.
    */
   parameters: number;
+}
+/**
+ * Run the code of torch.compile eagerly from its next call on, or compiled again.
+ */
+export interface RunEagerly {
+  eager?: boolean;
+}
+/**
+ * How compiled code runs now.
+ */
+export interface Eager {
+  eager: boolean;
+  /**
+   * What does not follow, or why nothing changed; sentences.
+   */
+  note: string | null;
+  /**
+   * Functions of the user's that torch.compile was asked to compile so far.
+   */
+  regions: number;
+}
+/**
+ * The full list of such data breakpoints of one process: that of the session it is sent to.
+ */
+export interface SetViewDataBreakpoints {
+  breakpoints: ViewDataBreakpoint[];
+}
+/**
+ * A data breakpoint that the user added outside the editor's own list.
+ */
+export interface ViewDataBreakpoint {
+  condition?: string | null;
+  /**
+   * From an answer to ``dataBreakpointInfo`` of the same process.
+   */
+  data_id: string;
+  enabled?: boolean;
+  hit_condition?: string | null;
+  /**
+   * How the user calls it.
+   */
+  name: string;
 }
 /**
  * The full list of tensor breakpoints that were added outside the editor's own list.

@@ -3,6 +3,31 @@ import type { Fields } from "../pure/guards";
 
 /** Fields of every object that we receive. */
 export const OBJECTS: Record<string, Fields> = {
+  DataBreakpointState: {
+    condition: { is: { nullable: "string" }, otherwise: null },
+    data_id: { is: "string" },
+    enabled: { is: "boolean", otherwise: true },
+    hit_condition: { is: { nullable: "string" }, otherwise: null },
+    hits: { is: "number", otherwise: 0 },
+    id: { is: "number" },
+    last: { is: { nullable: { object: "LastHit" } }, otherwise: null },
+    message: { is: { nullable: "string" }, otherwise: null },
+    name: { is: "string" },
+    pid: { is: "number" },
+    source: { is: "string" },
+    verified: { is: "boolean", otherwise: false },
+  },
+  DataBreakpoints: {
+    breakpoints: { is: { array: { object: "DataBreakpointState" } } },
+  },
+  Eager: {
+    eager: { is: "boolean" },
+    note: { is: { nullable: "string" }, otherwise: null },
+    regions: { is: "number", otherwise: 0 },
+  },
+  EagerOffer: {
+    message: { is: "string" },
+  },
   Fact: {
     location: { is: { nullable: { object: "Location" } }, otherwise: null },
     text: { is: "string" },
@@ -211,7 +236,7 @@ export const OBJECTS: Record<string, Fields> = {
 };
 
 /** Body of each event: the name of its object. */
-export const EVENT_BODIES = { breakpoints: "TensorBreakpoints", findings: "Findings", notice: "Notice", processes: "Processes", step: "StepSeen" } as const;
+export const EVENT_BODIES = { breakpoints: "TensorBreakpoints", data_breakpoints: "DataBreakpoints", eager_offer: "EagerOffer", findings: "Findings", notice: "Notice", processes: "Processes", step: "StepSeen" } as const;
 
 /** Answer of each request: the name of its object. */
-export const ANSWER_BODIES = { modules: "Modules", set_tensor_breakpoints: "TensorBreakpoints", tensor: "TensorView" } as const;
+export const ANSWER_BODIES = { modules: "Modules", run_eagerly: "Eager", set_data_breakpoints: "DataBreakpoints", set_tensor_breakpoints: "TensorBreakpoints", tensor: "TensorView" } as const;

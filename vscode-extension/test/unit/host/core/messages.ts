@@ -1,10 +1,13 @@
 /** The examples that the Python tests read too. They satisfy our types, or this does not compile. */
 import breakpoints from "../../../../../tests/wire/fixtures/editor/breakpoints.json";
+import eagerOffer from "../../../../../tests/wire/fixtures/editor/eager_offer.json";
 import findings from "../../../../../tests/wire/fixtures/editor/findings.json";
 import modules from "../../../../../tests/wire/fixtures/editor/modules.body.json";
 import modulesQuery from "../../../../../tests/wire/fixtures/editor/modules.arguments.json";
 import notice from "../../../../../tests/wire/fixtures/editor/notice.json";
 import processes from "../../../../../tests/wire/fixtures/editor/processes.json";
+import runEagerly from "../../../../../tests/wire/fixtures/editor/run_eagerly.arguments.json";
+import runEagerlyBody from "../../../../../tests/wire/fixtures/editor/run_eagerly.body.json";
 import setBreakpoints from "../../../../../tests/wire/fixtures/editor/set_tensor_breakpoints.arguments.json";
 import setBreakpointsBody from "../../../../../tests/wire/fixtures/editor/set_tensor_breakpoints.body.json";
 import step from "../../../../../tests/wire/fixtures/editor/step.json";
@@ -12,10 +15,18 @@ import tensor from "../../../../../tests/wire/fixtures/editor/tensor.body.json";
 import tensorQuery from "../../../../../tests/wire/fixtures/editor/tensor.arguments.json";
 import type { Messages } from "../../../../src/wire/generated";
 
-export const EVENTS: Messages["events"] = { breakpoints, findings, notice, processes, step };
+export const EVENTS: Messages["events"] = {
+  breakpoints,
+  eager_offer: eagerOffer,
+  findings,
+  notice,
+  processes,
+  step,
+};
 
 export const REQUESTS: Messages["requests"] = {
   modules: { arguments: modulesQuery, body: modules },
+  run_eagerly: { arguments: runEagerly, body: runEagerlyBody },
   set_tensor_breakpoints: { arguments: setBreakpoints, body: setBreakpointsBody },
   tensor: { arguments: tensorQuery, body: tensor },
 };
