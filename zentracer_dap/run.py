@@ -27,6 +27,7 @@ from zentracer_dap.features.processes import Processes
 from zentracer_dap.features.reaching import reach
 from zentracer_dap.features.steps import Steps
 from zentracer_dap.features.table import all_overrides
+from zentracer_dap.features.view_data_breakpoints import ViewDataBreakpoints
 from zentracer_dap.peers.debugpy import OwnDebugpy, address_of, dial
 from zentracer_dap.peers.runtime import RuntimeListener
 from zentracer_dap.protocol import errors
@@ -62,6 +63,7 @@ class Run:
         self.steps = Steps(self)
         self.function_breakpoints = FunctionBreakpoints(self)
         self.data_breakpoints = DataBreakpoints(self)
+        self.view_data = ViewDataBreakpoints(self)
         self.children = Children(self, host)
         self.holding = Holding(self)
         self.eager = EagerRuns(self)
@@ -216,7 +218,13 @@ class Run:
 
     def flush(self) -> None:
         """Send the states that wait to be sent: the program is over."""
-        for feature in (self.breakpoints, self.findings, self.processes, self.steps):
+        for feature in (
+            self.breakpoints,
+            self.view_data,
+            self.findings,
+            self.processes,
+            self.steps,
+        ):
             feature.flush()
 
     def found(self, session: Session, hit: BreakpointHit) -> None:
@@ -225,6 +233,7 @@ class Run:
         if hit.reason == "exception":  # the others are breakpoints, not faults
             self.findings.add(hit, pid or 0)
         self.breakpoints.hit(hit)
+        self.view_data.hit(hit)
 
     def session_of(self, pid: int) -> Session | None:
         """Return the editor's session for a process of ours; the main one if it has none."""

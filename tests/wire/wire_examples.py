@@ -19,6 +19,8 @@ from zentracer.wire.codec import to_json
 from zentracer.wire.editor import (
     EDITOR_EVENTS,
     EDITOR_REQUESTS,
+    DataBreakpoints,
+    DataBreakpointState,
     EagerOffer,
     Finding,
     Findings,
@@ -31,12 +33,14 @@ from zentracer.wire.editor import (
     Process,
     Processes,
     SetTensorBreakpoints,
+    SetViewDataBreakpoints,
     StepSeen,
     TensorBreakpoint,
     TensorBreakpoints,
     TensorBreakpointState,
     TensorQuery,
     TensorView,
+    ViewDataBreakpoint,
 )
 from zentracer.wire.messages import (
     Advice,
@@ -44,10 +48,10 @@ from zentracer.wire.messages import (
     BreakpointStatus,
     BreakpointStatuses,
     CancelEvaluation,
-    Empty,
     CompiledLine,
     CompiledLines,
     Eager,
+    Empty,
     ExceptionFilter,
     Fact,
     FrameworkLoaded,
@@ -186,6 +190,36 @@ BREAKPOINTS = TensorBreakpoints(
     )
 )
 
+DATA_BREAKPOINTS = DataBreakpoints(
+    breakpoints=(
+        DataBreakpointState(
+            id=3_000_000,
+            pid=4711,
+            data_id="t12",
+            name="model.fc.weight",
+            source="view",
+            condition="changed > 0.02",
+            verified=True,
+            hits=3,
+            last=LastHit(
+                text="model.fc.weight changed by SGD.step: 2.1% of its norm, 512 of 512 elements.",
+                step=41,
+                rank=0,
+                origin=HIT.details.origin,
+                tensor=HIT.details.tensor,
+            ),
+        ),
+        DataBreakpointState(
+            id=3_000_001,
+            pid=4711,
+            data_id="t13[0, 5]",
+            name="x[0, 5]",
+            source="editor",
+            message="The tensor x is gone.",
+        ),
+    )
+)
+
 EAGER = Eager(eager=True, regions=1, note="CUDA graphs go on replaying what was captured.")
 
 EXAMPLES: dict[str, Any] = {
@@ -211,6 +245,8 @@ EXAMPLES: dict[str, Any] = {
     ),
     "notice": Notice(message="name 'y' is not defined", breakpoint_id=3),
     "step": Step(step=41, loss=math.nan, overhead=0.013),
+    "cancel_evaluation.arguments": CancelEvaluation(request=41),
+    "cancel_evaluation.body": Empty(),
     "compiled_lines": CompiledLines(
         eager=False,
         breakpoints=(
@@ -224,8 +260,6 @@ EXAMPLES: dict[str, Any] = {
     ),
     "run_eagerly.arguments": RunEagerly(),
     "run_eagerly.body": EAGER,
-    "cancel_evaluation.arguments": CancelEvaluation(request=41),
-    "cancel_evaluation.body": Empty(),
     "modules.arguments": MODULES,
     "modules.body": FOUND_MODULES,
     "set_exception_filters.arguments": SetExceptionFilters(
@@ -287,6 +321,16 @@ EXAMPLES: dict[str, Any] = {
     "editor/run_eagerly.body": EAGER,
     "editor/modules.arguments": MODULES,
     "editor/modules.body": FOUND_MODULES,
+    "editor/data_breakpoints": DATA_BREAKPOINTS,
+    "editor/set_data_breakpoints.arguments": SetViewDataBreakpoints(
+        breakpoints=(
+            ViewDataBreakpoint(
+                data_id="t12", name="model.fc.weight", condition="nan > 0", hit_condition=">= 3"
+            ),
+            ViewDataBreakpoint(data_id="t13[0, 5]", name="x[0, 5]", enabled=False),
+        )
+    ),
+    "editor/set_data_breakpoints.body": DATA_BREAKPOINTS,
     "editor/set_tensor_breakpoints.arguments": SetTensorBreakpoints(
         breakpoints=(
             TensorBreakpoint(

@@ -212,6 +212,54 @@ class TensorBreakpoints:
 
 
 @body
+class ViewDataBreakpoint:
+    """A data breakpoint that the user added outside the editor's own list."""
+
+    data_id: str
+    """From an answer to ``dataBreakpointInfo`` of the same process."""
+    name: str
+    """How the user calls it."""
+    condition: Optional[str] = None
+    hit_condition: Optional[str] = None
+    enabled: bool = True
+
+
+@body
+class SetViewDataBreakpoints:
+    """The full list of such data breakpoints of one process: that of the session it is sent to."""
+
+    breakpoints: Tuple[ViewDataBreakpoint, ...]
+
+
+@body
+class DataBreakpointState:
+    """A data breakpoint as it stands."""
+
+    id: int
+    pid: int
+    """The process that its tensor lives in."""
+    data_id: str
+    name: str
+    source: str
+    """Who set it: editor (its list of data breakpoints) or view (``set_data_breakpoints``)."""
+    condition: Optional[str] = None
+    hit_condition: Optional[str] = None
+    enabled: bool = True
+    verified: bool = False
+    message: Optional[str] = None
+    """Why it is not verified, e.g. that its tensor is gone, or a warning."""
+    hits: int = 0
+    last: Optional[LastHit] = None
+
+
+@body
+class DataBreakpoints:
+    """The data breakpoints of all processes, sent whole whenever one changes."""
+
+    breakpoints: Tuple[DataBreakpointState, ...]
+
+
+@body
 class Finding:
     """One thing that was found, however often."""
 
@@ -283,6 +331,7 @@ class EagerOffer:
 
 EDITOR_EVENTS: Dict[str, Any] = {
     "breakpoints": TensorBreakpoints,
+    "data_breakpoints": DataBreakpoints,
     "eager_offer": EagerOffer,
     "findings": Findings,
     "notice": Notice,
@@ -294,6 +343,7 @@ EDITOR_EVENTS: Dict[str, Any] = {
 EDITOR_REQUESTS: Dict[str, Any] = {
     "modules": (ModulesQuery, Modules),
     "run_eagerly": (RunEagerly, Eager),
+    "set_data_breakpoints": (SetViewDataBreakpoints, DataBreakpoints),
     "set_tensor_breakpoints": (SetTensorBreakpoints, TensorBreakpoints),
     "tensor": (TensorQuery, TensorView),
 }

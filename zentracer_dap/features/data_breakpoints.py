@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Optional, cast
 
 from zentracer.wire._body import body
 from zentracer.wire.codec import WireError, decode, json_text
 from zentracer.wire.data_info import DataInfoAnswer, DataInfoCall
+from zentracer.wire.editor import ViewDataBreakpoint
 from zentracer.wire.messages import DataBreakpoint, SetDataBreakpoints
 from zentracer_dap.features.own_breakpoints import Numbers, OwnBreakpoints, answered
 from zentracer_dap.peers.runtime import Runtime
@@ -55,13 +57,17 @@ class DataBreakpoints:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._numbers = Numbers(_FIRST_ID)
+        self.numbers = Numbers(_FIRST_ID)
         self._questions = itertools.count(1)
         self._waiting: set[int] = set()
         self._answers: dict[int, DataInfoAnswer] = {}
         self._wanted: dict[int, tuple[DataBreakpoint, ...]] = {}
         """By process: a tensor lives in one."""
+        self._names: dict[str, str] = {}
+        """How the user calls what a data id stands for."""
         self.list = OwnBreakpoints(run, "set_data_breakpoints", self._body_for)
+        self.list.on_told = lambda: run.view_data.changed()
+        self.list.is_shown_apart = lambda number: run.view_data.knows(number)
 
     def info(self, session: Session, request: Json) -> Any:
         """Ask the stopped thread whether something can have a data breakpoint."""
@@ -98,7 +104,7 @@ class DataBreakpoints:
             wanted = decode(SetWantedData, arguments_of(request), "breakpoints").breakpoints
         except WireError as error:
             raise errors.bad_argument("setDataBreakpoints", f"valid: {error}") from None
-        numbers = self._numbers.of((i.dataId, i.condition, i.hitCondition) for i in wanted)
+        numbers = self.numbers.of((i.dataId, i.condition, i.hitCondition) for i in wanted)
         pid = self._run.main_pid if session.is_root else session.pid
         if pid is not None:
             self._wanted[pid] = tuple(
@@ -114,11 +120,25 @@ class DataBreakpoints:
 
     def knows(self, number: int) -> bool:
         """Tell whether a breakpoint is one of these."""
-        return number in self._numbers
+        return number in self.numbers
+
+    def edited(self) -> Iterator[tuple[int, int, ViewDataBreakpoint]]:
+        """Return process, id and breakpoint for all of the editor's own list."""
+        for pid, items in self._wanted.items():
+            for item in items:
+                name = self._names.get(item.data_id, item.data_id)
+                shown = ViewDataBreakpoint(
+                    data_id=item.data_id,
+                    name=name,
+                    condition=item.condition,
+                    hit_condition=item.hit_condition,
+                )
+                yield pid, item.id, shown
 
     def forget(self, pid: int) -> None:
         """Forget what was set in a process that is gone."""
         self._wanted.pop(pid, None)
+        self._run.view_data.forget(pid)
 
     async def _info(self, number: int, name: str, response: asyncio.Future[Json]) -> Json:
         try:
@@ -132,6 +152,7 @@ class DataBreakpoints:
             return _cannot(_NO_ANSWER.format(name, said))
         if answer.data_id is None:
             return _cannot(answer.description)
+        self._names[answer.data_id] = answer.description
         return {
             "dataId": answer.data_id,
             "description": answer.description,
@@ -144,7 +165,8 @@ class DataBreakpoints:
         return {"breakpoints": answered(numbers, statuses, self.list.why_not(session))}
 
     def _body_for(self, runtime: Runtime) -> SetDataBreakpoints:
-        return SetDataBreakpoints(breakpoints=self._wanted.get(runtime.pid, ()))
+        ours = self._run.view_data.armed(runtime.pid)
+        return SetDataBreakpoints(breakpoints=(*self._wanted.get(runtime.pid, ()), *ours))
 
 
 def register(overrides: Overrides) -> None:

@@ -123,6 +123,9 @@ def _with_hit(session: Session, event: Json) -> Json:
         hit = session.hits.pair(body.get("threadId", 0), texts)
     if hit is None:
         return {**event, "body": body}
+    if hit.reason != "exception":  # which has a widget of its own in editors
+        said = hit.description if hit.reason == "data breakpoint" else hit.text
+        session.editor.tell(said, "console")
     is_found = hit.reason == "exception"
     about = {
         "reason": hit.reason,

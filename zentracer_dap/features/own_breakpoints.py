@@ -64,6 +64,14 @@ class OwnBreakpoints:
         self._request = request
         self._body_for = body_for
         self._told: dict[int, BreakpointStatus] = {}
+        self.on_told: Callable[[], None] = lambda: None
+        """Called when something is known of a breakpoint that was not known before."""
+        self.is_shown_apart: Callable[[int], bool] = lambda number: False
+        """Whether a breakpoint is in no list that DAP's ``breakpoint`` event is about."""
+
+    def told(self, number: int) -> BreakpointStatus | None:
+        """Return what is known of a breakpoint."""
+        return self._told.get(number)
 
     async def arm(self, session: Session, *, waits: bool) -> dict[int, BreakpointStatus]:
         """Send the list to the processes of ``session``; returns what became of each breakpoint.
@@ -80,6 +88,7 @@ class OwnBreakpoints:
         for answer in answers:
             statuses = {**answer, **statuses}
         self._told.update(statuses)
+        self.on_told()
         return statuses
 
     async def apply(self, runtime: Runtime) -> dict[int, BreakpointStatus]:
@@ -105,18 +114,23 @@ class OwnBreakpoints:
                 self.settled(runtime, status)
 
     def settled(self, runtime: Runtime, status: BreakpointStatus) -> None:
-        """Tell the editor what has become of a breakpoint."""
-        if self._told.get(status.id) == status:
+        """Tell the editor what has become of a breakpoint.
+
+        A process without a session of its own is heard through the main one's, and only with good
+        news: that it lacks what another process has is no news at all.
+        """
+        run = self._run
+        session = run.session_of(runtime.pid)
+        is_own = run.arming.is_main(runtime) or (session is not None and not session.is_root)
+        if session is None or self._told.get(status.id) == status:
+            return
+        if not is_own and not status.verified:
             return
         self._told[status.id] = status
-        session = self._run.session_of(runtime.pid)
-        if session is not None:
-            breakpoint = session.replay.with_known_id(as_dap(status))
-            session.editor.channel.event(
-                "breakpoint", {"reason": "changed", "breakpoint": breakpoint}
-            )
-        if not status.verified and status.message:
-            self._run.notices.say_once(status.message)
+        breakpoint = session.replay.with_known_id(as_dap(status))
+        session.editor.channel.event("breakpoint", {"reason": "changed", "breakpoint": breakpoint})
+        if not status.verified and not status.pending and status.message:
+            run.notices.say_once(status.message)
 
     def why_not(self, session: Session) -> str:
         """Return why no process has answered for a breakpoint."""
@@ -144,6 +158,6 @@ def answered(
 ) -> list[Json]:
     """Return DAP breakpoints in the order of ``numbers``."""
     return [
-        as_dap(statuses.get(number) or BreakpointStatus(id=number, verified=False, message=why_not))
+        as_dap(statuses.get(number) or BreakpointStatus(id=number, verified=False, message=why_not, pending=True))
         for number in numbers
     ]

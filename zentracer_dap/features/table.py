@@ -22,6 +22,7 @@ from zentracer_dap.features import (
     tensor_breakpoints,
     tensor_view,
     view_breakpoints,
+    view_data_breakpoints,
 )
 from zentracer_dap.protocol.handlers import Overrides
 
@@ -43,6 +44,7 @@ _FEATURES = (
     ending,
     cancel,
     data_breakpoints,
+    view_data_breakpoints,
     function_breakpoints,
     scopes,
 )
