@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from typing import Any, Iterator, Mapping
 
 from zentracer.control.condition import compile_condition
-from zentracer.frameworks.base import ArmedFilter, ArmedFunction
+from zentracer.control.pointed import by_expression
+from zentracer.frameworks.base import ArmedData, ArmedFilter, ArmedFunction
 from zentracer.frameworks.pytorch import PyTorch
+from zentracer.frameworks.pytorch.data.info import info
+from zentracer.frameworks.pytorch.frames import variables
 from zentracer.frameworks.pytorch.training.registry import DETECTORS
 from zentracer.wire.messages import Advice, BreakpointHit, BreakpointStatus, Step
 
@@ -26,6 +29,8 @@ class Host:
         """What the scopes showed at each hit."""
         self.statuses: dict[int, BreakpointStatus] = {}
         """What was told of breakpoints after they were set."""
+        self.described: dict[int, str] = {}
+        """What was said of data breakpoints before they were set."""
         self.notices: list[str] = []
         self.advice: list[Advice] = []
         self.steps: list[Step] = []
@@ -118,3 +123,37 @@ def breaking(*names: str, precise: bool = False, filters: tuple[str, ...] = ()) 
         yield host
     finally:
         framework.disarm()
+
+
+@contextmanager
+def data_breaking(
+    frame: types.FrameType, *texts: str, precise: bool = False, filters: tuple[str, ...] = ()
+) -> Iterator[Host]:
+    """Arm data breakpoints on this thread, each as ``model.fc.weight if changed > 0.1``.
+
+    The expressions are those of ``frame``. What was said of each is in ``host.described``, what
+    became of it in ``host.statuses``, by its number from 1 on.
+    """
+    host = Host()
+    framework = PyTorch(host)
+    armed = tuple(ArmedFilter(-n, f"zentracer.{name}") for n, name in enumerate(filters, 1))
+    framework.arm(armed, precise=precise)
+    breakpoints = []
+    for number, text in enumerate(texts, 1):
+        expression, _, condition = text.partition(" if ")
+        data_id, host.described[number] = watchable(expression, frame)
+        if data_id is not None:
+            compiled = compile_condition(condition) if condition else None
+            breakpoints.append(ArmedData(number, data_id, compiled))
+    for status in framework.break_on(tuple(breakpoints)):
+        host.settled(status)
+    del frame
+    try:
+        yield host
+    finally:
+        framework.disarm()
+
+
+def watchable(expression: str, frame: types.FrameType) -> tuple[str | None, str]:
+    """Return the data id of an expression and what it watches; None, and why there is none."""
+    return info(by_expression(expression, variables(frame), frame.f_globals))

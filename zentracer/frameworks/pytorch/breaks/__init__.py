@@ -13,6 +13,7 @@ from zentracer.frameworks.pytorch.breaks.by_name import NameBreaks
 from zentracer.frameworks.pytorch.breaks.modules import ModuleBreaks
 from zentracer.frameworks.pytorch.breaks.ops import OpBreaks
 from zentracer.frameworks.pytorch.breaks.steps import StepBreaks
+from zentracer.frameworks.pytorch.data.detector import DataBreaks
 from zentracer.frameworks.pytorch.training.detector import Detector
 from zentracer.frameworks.pytorch.wanted import Wanted
 from zentracer.wire.messages import BreakpointStatus
@@ -33,6 +34,7 @@ class Breaks:
     def __init__(self, training: Training) -> None:
         self._training = training
         self._by_kind: dict[str, NameBreaks] = {}
+        self._data: DataBreaks | None = None
 
     def open(self, wanted: Wanted) -> tuple[Detector, ...]:
         """Serve exactly these; returns who has to be told of what happens."""
@@ -46,17 +48,32 @@ class Breaks:
                 self._by_kind[kind] = serves(self._training, armed)
             else:
                 known.take(armed)
-        return tuple(self._by_kind.values())
+        self._open_data(wanted.data)
+        by_name = tuple(self._by_kind.values())
+        return by_name if self._data is None else (*by_name, self._data)
+
+    def _open_data(self, data: tuple[ArmedData, ...]) -> None:
+        if not data:
+            if self._data is not None:
+                self._data.close()
+                self._data = None
+        elif self._data is None:
+            self._data = DataBreaks(self._training, data)
+        else:
+            self._data.take(data)
 
     def close(self) -> None:
         """Serve nothing, and leave no trace."""
         for detector in self._by_kind.values():
             detector.close()
         self._by_kind.clear()
+        self._open_data(())
 
     def drop(self, detector: Detector) -> None:
         """Forget a detector that has failed."""
         self._by_kind = {k: known for k, known in self._by_kind.items() if known is not detector}
+        if detector is self._data:
+            self._data = None
 
     def statuses(self, functions: tuple[ArmedFunction, ...]) -> list[BreakpointStatus]:
         """Return what became of breakpoints by name."""
@@ -72,4 +89,6 @@ class Breaks:
 
     def data_statuses(self, data: tuple[ArmedData, ...]) -> list[BreakpointStatus]:
         """Return what became of data breakpoints."""
-        return [BreakpointStatus(id=one.id, verified=False, message=_FAILED) for one in data]
+        if self._data is None:
+            return [BreakpointStatus(id=one.id, verified=False, message=_FAILED) for one in data]
+        return [self._data.status_of(one) for one in data]

@@ -105,7 +105,7 @@ class ModuleTap:
                     look(entry[2], self, args, kwargs, out, _get_frame(1))
             return out
 
-        return _as_torchs(functools.wraps(original)(__call__), original)
+        return as_torchs(functools.wraps(original)(__call__), original)
 
     def _meet(
         self, module: nn.Module, frame: types.FrameType
@@ -120,7 +120,7 @@ class ModuleTap:
         return entry
 
 
-def _as_torchs(ours: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+def as_torchs(ours: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     """Let the code of ``ours`` pass for torch's own method.
 
     Dynamo then traces through it, as it does through the original; from a file of ours it would

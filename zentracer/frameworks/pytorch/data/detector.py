@@ -1,0 +1,307 @@
+"""Data breakpoints: stops where the content of a tensor has changed, at the line that wrote.
+
+RUNS IN the training process. Writes that torch is asked for are seen as they happen: each call of a
+function that writes is matched against the memory that is watched. Whatever else writes (NumPy, C
+code, compiled regions) is found at the next safe point: the start or the end of a backward pass or
+an update, a call of a module or of torch.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+from typing import TYPE_CHECKING, Any, Iterable
+
+from torch import Tensor, nn
+
+from zentracer.control.stop import stops_so_far
+from zentracer.frameworks.base import ArmedData, ArmedFilter
+from zentracer.frameworks.pytorch.data import registry
+from zentracer.frameworks.pytorch.data.assignments import Assignments
+from zentracer.frameworks.pytorch.data.pace import Pace
+from zentracer.frameworks.pytorch.data.report import Moment, finding_for
+from zentracer.frameworks.pytorch.data.target import Target
+from zentracer.frameworks.pytorch.data.watched import Found, Watched
+from zentracer.frameworks.pytorch.data.writer import Site, Writer
+from zentracer.frameworks.pytorch.data.writers import (
+    Writes,
+    exposes,
+    op_name,
+    writes_of,
+    writes_out,
+)
+from zentracer.frameworks.pytorch.finite import tensors_in
+from zentracer.frameworks.pytorch.frames import user_frame
+from zentracer.frameworks.pytorch.training.asked import is_lasting
+from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
+from zentracer.frameworks.pytorch.training.events import Backward, Update
+from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
+from zentracer.wire.filters import DATA
+from zentracer.wire.messages import BreakpointStatus
+
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.training.hub import Training
+
+_UNKNOWN = (
+    "This data breakpoint belongs to another process or to an earlier run; set it again while the "
+    "program stands still."
+)
+_GONE = "{} is gone{}: nothing can write into it any more."
+
+
+class DataBreaks(Detector):
+    """All data breakpoints."""
+
+    filter = DATA
+
+    def __init__(self, training: Training, data: tuple[ArmedData, ...]) -> None:
+        super().__init__(training, ())
+        self._watched = Watched()
+        self._armed: dict[str, tuple[ArmedData, ...]] = {}
+        self._writes: dict[Any, Writes] = {}
+        self._assignments = Assignments(self._on_assignment)
+        self._pace = Pace()
+        self._last: Site | None = None
+        self._stops = stops_so_far()
+        self._sees_all = False
+        """Whether every torch call is a safe point."""
+        self.take(data)
+
+    def take(self, data: tuple[ArmedData, ...]) -> None:
+        """Serve exactly these; one that is as it was keeps its hit count."""
+        known = {one.id: one for armed in self._armed.values() for one in armed}
+        by_target: dict[str, list[ArmedData]] = {}
+        targets: list[Target] = []
+        for one in data:
+            target = registry.find(one.data_id)
+            if target is not None and not target.source.is_gone:
+                targets.append(target)
+                by_target.setdefault(one.data_id, []).append(_kept(known.get(one.id), one))
+        self._lock = threading.RLock()  # anew: this may be a forked child
+        self._armed = {data_id: tuple(armed) for data_id, armed in by_target.items()}
+        with unseen():
+            self._watched.set(targets, precise=self.training.watch.precise)
+        self._sees_all = self._watched.has_uncounted
+        self._assignments.set(self._watched.has_attributes)
+        self.armed = tuple(ArmedFilter(one.id, DATA.id) for one in data)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._assignments.set(False)
+        self._watched.set((), precise=False)
+        self._armed = {}
+        self._last = None
+
+    def status_of(self, armed: ArmedData) -> BreakpointStatus:
+        """Return what becomes of a breakpoint."""
+        target = registry.find(armed.data_id)
+        if target is None:
+            return BreakpointStatus(id=armed.id, verified=False, message=_UNKNOWN)
+        if target.source.is_gone:
+            message = _GONE.format(target.label, "")
+            return BreakpointStatus(id=armed.id, verified=False, message=message)
+        return BreakpointStatus(id=armed.id, verified=True)
+
+    # -- torch calls -------------------------------------------------------------------------------
+
+    def handler_for(self, function: Any) -> Handler | None:
+        """Return who is told of a function: all that write, or hand out memory."""
+        if not is_lasting(function):
+            return None
+        if exposes(function):
+            return self._exposed
+        writes = writes_of(function)
+        if writes is not None:
+            self._writes[function] = writes
+            return self._wrote
+        return self._passed if self._sees_all else None
+
+    def out_handler(self) -> Handler | None:
+        """Return who is told of calls that write into ``out=``."""
+        return self._wrote
+
+    def glance(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> bool:
+        """Tell whether a call may have written into what is watched."""
+        if is_tracing():
+            return False
+        if self._touched(func, args, kwargs):
+            return True
+        return self._sees_all and self._pace.may()
+
+    def _touched(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Target]:
+        writes = self._writes.get(func)
+        if writes is None:
+            if "out" in kwargs:
+                writes = writes_out
+            elif exposes(func):
+                return self._of(tensors_in(args[:1]))
+            else:
+                return []
+        return self._of(writes(args, kwargs))
+
+    def _of(self, tensors: Iterable[Tensor]) -> list[Target]:
+        touched = self._watched.touched
+        return [target for x in tensors for target in touched(x)]
+
+    def _wrote(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        user = user_frame(frame)
+        if user is None:
+            return  # it is found at the next safe point
+        with self._lock:
+            found = self._watched.check(self._touched(func, args, kwargs))
+        phase = "backward" if self.training.in_backward else "forward"
+        self._tell(found, Writer(op_name(func), phase, user, frame))
+        if self._sees_all:
+            self._passed(func, args, kwargs, out, frame)
+
+    def _exposed(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        with self._lock:
+            for target in self._touched(func, args, kwargs):
+                self._watched.expose(target)
+        self._see_all_if_needed()
+
+    def _passed(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        self._safe_point(op_name(func), "forward", user_frame(frame), always=False)
+
+    # -- modules, passes and steps -----------------------------------------------------------------
+
+    def looker(self, module: Any) -> Looker | None:
+        """Return who looks at a call of a module: it is a safe point."""
+        return self._module_called if self._sees_all else None
+
+    def _module_called(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+        frame: types.FrameType,
+    ) -> None:  # fmt: skip
+        self._safe_point(f"{type(module).__name__}()", "forward", user_frame(frame), always=False)
+
+    def backward_starts(self, run: Backward) -> None:
+        """What was written unseen until here is no gradient."""
+        self._safe_point("backward", "loss", run.frame, always=True)
+
+    def backward_ended(self, run: Backward) -> None:
+        """Gradients were added up."""
+        self._step_ended("backward", "backward", run.frame)
+
+    def update_starts(self, update: Update) -> None:
+        """What was written unseen until here is no update."""
+        self._safe_point(_step_of(update), "update", update.frame, always=True)
+
+    def update_ended(self, update: Update) -> None:
+        """Parameters and the state of the optimiser were written."""
+        self._step_ended(_step_of(update), "update", update.frame)
+
+    def step_marked(self, frame: types.FrameType | None) -> None:
+        """The program says that a step is complete."""
+        self._safe_point("zentracer.step", "update", frame, always=True)
+
+    def _step_ended(self, op: str, phase: str, frame: types.FrameType | None) -> None:
+        if frame is None:
+            return
+        with self._lock:
+            found = self._watched.moved(uncounted=self._pace.may())
+        self._last = Site(frame.f_code, frame.f_lasti)
+        self._tell(found, Writer(op, phase, frame))
+        self._end_what_is_gone()
+
+    def _safe_point(
+        self, op: str, phase: str, frame: types.FrameType | None, *, always: bool
+    ) -> None:
+        if frame is None:
+            return
+        uncounted = self._pace.may()
+        if not (always or uncounted):
+            return
+        with self._lock, self._pace:
+            self._adopt_after_a_stop()
+            found = self._watched.moved(uncounted=uncounted)
+        last, self._last = self._last, Site(frame.f_code, frame.f_lasti)
+        self._tell(found, Writer(op, phase, frame, is_known=False, since=last))
+
+    # -- assignments -------------------------------------------------------------------------------
+
+    def _on_assignment(self, module: nn.Module, name: str, frame: types.FrameType) -> None:
+        if self._watched.held_at(module, name):
+            self.training.guarded(self, "at an assignment", self._assigned, module, name, frame)
+
+    def _assigned(self, module: nn.Module, name: str, frame: types.FrameType) -> None:
+        user = user_frame(frame)
+        if user is None:
+            return
+        with self._lock:
+            found = self._watched.check(self._watched.held_at(module, name))
+        phase = "backward" if self.training.in_backward else "forward"
+        self._tell(found, Writer("assignment", phase, user, frame))
+
+    # -- what is found -----------------------------------------------------------------------------
+
+    def _tell(self, found: list[Found], writer: Writer) -> None:
+        """Stop if the condition of a breakpoint holds and it is the turn of its hit condition."""
+        if not found:
+            self._see_all_if_needed()
+            return
+        hits: list[Found] = []
+        ids: list[int] = []
+        for one in found:
+            moment = Moment(self.training, one, writer)
+            armed = self._armed.get(one.target.data_id, ())
+            stops = [a.id for a in armed if self._is_hit(a, moment)]
+            if stops:
+                hits.append(one)
+                ids += stops
+        if hits:
+            finding = finding_for(hits, writer)
+            breakpoints = tuple(ArmedFilter(number, DATA.id) for number in ids)
+            self.training.stop(breakpoints, finding, writer.frame)
+        self._see_all_if_needed()
+
+    def _is_hit(self, armed: ArmedData, moment: Moment) -> bool:
+        condition = armed.condition
+        if condition is not None and not self.training.holds(
+            ArmedFilter(armed.id, DATA.id, condition), moment.value_of
+        ):
+            return False
+        return armed.hits.hit(self.training.watch.step)
+
+    def _end_what_is_gone(self) -> None:
+        for target in self._watched.gone():
+            self._watched.drop(target)
+            step = self.training.watch.step
+            when = f" (freed at step {step})" if step is not None else ""
+            message = _GONE.format(target.label, when)
+            for armed in self._armed.pop(target.data_id, ()):
+                self.training.watch.host.settled(
+                    BreakpointStatus(id=armed.id, verified=False, message=message)
+                )
+
+    def _adopt_after_a_stop(self) -> None:
+        """What was written since the debugger held the program, the user has written with it."""
+        stops = stops_so_far()
+        if stops != self._stops:
+            self._stops = stops
+            self._watched.adopt()
+
+    def _see_all_if_needed(self) -> None:
+        if self._watched.has_uncounted and not self._sees_all:
+            self._sees_all = True
+            self.training.ask_again()
+
+
+def _kept(known: ArmedData | None, new: ArmedData) -> ArmedData:
+    if known is None or known.data_id != new.data_id:
+        return new
+    same = getattr(known.condition, "text", None) == getattr(new.condition, "text", None)
+    return known if same and known.hits.text == new.hits.text else new
+
+
+def _step_of(update: Update) -> str:
+    return f"{type(update.optimizer).__name__}.step"

@@ -1,0 +1,191 @@
+"""A tensor, array or storage that is watched as a whole or in parts.
+
+RUNS IN the training process, inside ``unseen()``. It keeps neither the tensor nor its storage nor a
+graph alive, and follows what happens to them: new contents, other memory, another tensor in the
+same place, the end.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from zentracer.frameworks.pytorch.data.holders import Holder
+from zentracer.frameworks.pytorch.data.ranges import Range
+from zentracer.observe.kinds import NUMPY, TORCH, array_kind
+from zentracer.watches.paths import MISSING
+
+_storage_of_pointer: Any = torch.UntypedStorage._new_with_weak_ptr  # type: ignore[attr-defined]
+
+
+class Source:
+    """What one or more breakpoints watch parts of."""
+
+    def __init__(self, value: Any, holder: Holder | None) -> None:
+        self.holder = holder
+        self.exposed = False
+        """Whether somebody may write without torch's counting it: NumPy, C code."""
+        self._seen: Any = None
+        self.bind(value)
+
+    def bind(self, value: Any) -> None:
+        """Watch ``value`` from now on; None where nothing is held for now."""
+        self._value: Callable[[], Any] = weakref.ref(value) if value is not None else _nothing
+        self._storage: StorageWeakRef | None = None
+        self._is_host = True
+        self.is_empty = value is None
+        self.exposed = False
+        if isinstance(value, Tensor):
+            self._bind_tensor(value)
+        elif value is not None:
+            self.exposed = True
+        self._seen = self._now()
+
+    def _bind_tensor(self, value: Tensor) -> None:
+        self._is_host = value.is_cpu
+        try:
+            storage = value.untyped_storage()
+        except (NotImplementedError, RuntimeError):  # a sparse gradient, a wrapper: not readable
+            return
+        self._storage = StorageWeakRef(storage)
+        self._geometry = _geometry(value)
+        # What came from NumPy cannot be resized; whoever has the array may write into it.
+        self.exposed = self.exposed or (value.is_cpu and not storage.resizable())
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether what was watched has been freed."""
+        if self.is_empty or self._value() is not None:
+            return False
+        return self._storage is None or self._storage.expired()
+
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether writes may happen that no version counter tells of."""
+        if self.is_empty:
+            return False
+        return self.exposed or self._value() is None or self._seen[0] is None
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether only its content tells whether somebody has written.
+
+        Comparing waits for an accelerator, so there it takes an occasion: ``exposed`` was set since
+        the last look.
+        """
+        return self.is_uncounted and (self._is_host or self.exposed)
+
+    def looked(self) -> None:
+        """Its content was compared."""
+        if not self._is_host:
+            self.exposed = False
+
+    def identities(self) -> list[int]:
+        """Return the identities of what a write into it may be called on."""
+        found = [self.holder.identity] if self.holder is not None else []
+        value = self._value()
+        return found if value is None else [*found, id(value)]
+
+    @property
+    def value(self) -> Any:
+        """The tensor or array itself; None if it is gone, maybe with its memory still there."""
+        return self._value()
+
+    def is_value(self, value: Any) -> bool:
+        """Tell whether ``value`` is the very object that is watched."""
+        return self._value() is value
+
+    def matches(self, value: Any, holder: Holder | None) -> bool:
+        """Tell whether this is the source of ``value`` in that place."""
+        if holder is None:
+            return self._value() is value
+        return self.holder is not None and self.holder.root is holder.root
+
+    def tensor(self) -> Tensor | None:
+        """Return what is there as a plain tensor, to be read and let go; None if nothing is."""
+        value = self._value()
+        if value is not None and array_kind(type(value)) == NUMPY:
+            return as_tensor(value)
+        if value is not None:
+            return value.detach() if self._storage is not None else None
+        if self._storage is None or self._storage.expired():
+            return None
+        storage = _storage_of_pointer(self._storage.cdata)
+        if storage is None:
+            return None
+        dtype, device, shape, strides, offset = self._geometry
+        return torch.empty(0, dtype=dtype, device=device).set_(storage, offset, shape, strides)
+
+    def has_moved(self) -> bool:
+        """Tell whether its contents may have changed since ``see``."""
+        return self._now() != self._seen
+
+    def see(self) -> None:
+        """Take what is there for known."""
+        now, value = self._now(), self._value()
+        if now[1:] != self._seen[1:] and isinstance(value, Tensor):  # it has other memory now
+            self._bind_tensor(value)
+            now = self._now()
+        self._seen = now
+
+    def rebound(self) -> Any:
+        """Return what the holder holds instead, None for nothing; ``MISSING`` if nothing new."""
+        if self.holder is None:
+            return MISSING
+        held = self.holder.get()
+        if held is MISSING or (held is None and self.is_empty):
+            return MISSING
+        if held is not None and (self._value() is held or not array_kind(type(held))):
+            return MISSING
+        return held
+
+    def _now(self) -> Any:
+        value = self._value()
+        if value is None or array_kind(type(value)) != TORCH or self._storage is None:
+            return (None,)
+        version = None if value.is_inference() else value._version
+        return (version, value.data_ptr(), value.shape)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _geometry(x: Tensor) -> tuple[Any, ...]:
+    return (x.dtype, x.device, tuple(x.shape), x.stride(), x.storage_offset())
+
+
+def as_tensor(array: Any) -> Tensor:
+    """Return the memory of an array of NumPy's as a tensor.
+
+    Raises:
+        TypeError: torch has no such elements.
+        ValueError: it cannot be laid out so.
+    """
+    backwards = [axis for axis, stride in enumerate(array.strides) if stride < 0]
+    for axis in backwards:  # the same memory, the other way round
+        array = array[(slice(None),) * axis + (slice(None, None, -1),)]
+    if array.flags.writeable:
+        return torch.from_numpy(array)
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.from_numpy(array)
+
+
+def memory_of(x: Tensor) -> Range | None:
+    """Return the addresses between the first and the last element; None if there are none."""
+    if not x.numel():
+        return None
+    start = x.data_ptr()
+    if not start:
+        return None
+    if x.is_contiguous():
+        return start, start + x.numel() * x.element_size()
+    extent = sum((size - 1) * stride for size, stride in zip(x.shape, x.stride()))
+    return start, start + (extent + 1) * x.element_size()

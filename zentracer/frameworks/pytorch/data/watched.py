@@ -1,0 +1,213 @@
+"""All that is armed: which memory it takes, what was in it, and what has become of it.
+
+RUNS IN the training process. ``touched`` reads metadata of plain tensors, the rest runs inside
+``unseen()``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Iterable, NamedTuple
+
+import torch
+from torch import Tensor
+
+from zentracer.frameworks.pytorch.data.content import EXACT, KEPT, SAMPLE
+from zentracer.frameworks.pytorch.data.ranges import Range, Ranges
+from zentracer.frameworks.pytorch.data.source import Source, memory_of
+from zentracer.frameworks.pytorch.data.target import Change, Limits, Target
+from zentracer.watches.paths import MISSING
+
+_MAX_LATER = 32
+"""Targets that have moved and are looked through one by one, before all are sorted anew."""
+
+
+class Found(NamedTuple):
+    """A target that has changed."""
+
+    target: Target
+    change: Change
+    is_rebound: bool = False
+    """Whether its place holds another tensor now."""
+
+
+class Watched:
+    """The targets of all data breakpoints. The caller holds a lock."""
+
+    def __init__(self) -> None:
+        self.targets: dict[str, Target] = {}
+        self.limits = Limits(SAMPLE, EXACT)
+        self._by_source: dict[Source, list[Target]] = {}
+        self._ranges: Ranges[Target] = Ranges()
+        self._later: list[tuple[Range, Target]] = []
+        self._by_identity: dict[int, list[Source]] = {}
+        self.has_uncounted = False
+        """Whether writes may happen that no version counter tells of."""
+
+    def set(self, targets: Iterable[Target], *, precise: bool) -> None:
+        """Watch exactly these; what is there now is known, of those that are watched already
+        what was there.
+        """
+        wanted = {target.data_id: target for target in targets}
+        for data_id, target in self.targets.items():
+            if data_id not in wanted:
+                target.forget()
+        self.targets = wanted
+        share = KEPT // max(len(wanted), 1)
+        self.limits = Limits(min(SAMPLE, max(share, 64)), 1 << 62 if precise else EXACT)
+        self._by_source = {}
+        for target in wanted.values():
+            self._by_source.setdefault(target.source, []).append(target)
+            if not target.is_known:
+                target.learn(self.limits)
+                target.source.see()
+        self._sort()
+
+    def drop(self, target: Target) -> None:
+        """Watch one less."""
+        target.forget()
+        self.targets.pop(target.data_id, None)
+        rest = [one for one in self._by_source.pop(target.source, []) if one is not target]
+        if rest:
+            self._by_source[target.source] = rest
+
+    def touched(self, x: Tensor) -> list[Target]:
+        """Return what a write into ``x`` may have changed."""
+        found = [t for s in self._by_identity.get(id(x), ()) for t in self._by_source.get(s, ())]
+        memory = range_of(x)
+        if memory is None:
+            return found
+        found += self._ranges.touching(memory)
+        found += [t for (low, high), t in self._later if low < memory[1] and memory[0] < high]
+        return found
+
+    def expose(self, target: Target) -> None:
+        """Somebody may write from now on without torch's counting it."""
+        target.source.exposed = True
+        self._note_uncounted()
+
+    def check(self, targets: Iterable[Target]) -> list[Found]:
+        """Return which of these have changed; what is there is known from now on."""
+        found: list[Found] = []
+        sources = dict.fromkeys(target.source for target in targets)
+        for source in sources:
+            found += self._check(source)
+        return found
+
+    def moved(self, *, uncounted: bool) -> list[Found]:
+        """Return what has changed of all, as far as versions, addresses and places tell.
+
+        Args:
+            uncounted: compare contents, too, where they tell nothing.
+        """
+        found: list[Found] = []
+        for source in list(self._by_source):
+            if source.has_moved() or (uncounted and source.needs_a_look):
+                found += self._check(source)
+            else:
+                found += self._follow(source)
+        return found
+
+    def adopt(self) -> None:
+        """Take for known what has been written since, by the debugger."""
+        for source, targets in self._by_source.items():
+            rebound = source.rebound()
+            if rebound is not MISSING:
+                source.bind(rebound)
+                self._note_place(source)
+            if rebound is not MISSING or source.has_moved() or source.needs_a_look:
+                source.see()
+                for target in targets:
+                    target.learn(self.limits)
+
+    def gone(self) -> list[Target]:
+        """Return the targets that have been freed."""
+        return [t for source, all_of in self._by_source.items() if source.is_gone for t in all_of]
+
+    def held_at(self, owner: Any, name: str) -> list[Target]:
+        """Return what is held as attribute ``name`` of the module ``owner``."""
+        return [
+            target
+            for source in self._by_identity.get(id(owner), ())
+            if source.holder is not None
+            and source.holder.root is owner
+            and source.holder.module_attribute == name
+            for target in self._by_source.get(source, ())
+        ]
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether attributes of modules are watched."""
+        return any(s.holder is not None and s.holder.module_attribute for s in self._by_source)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _check(self, source: Source) -> list[Found]:
+        followed = self._follow(source)
+        if followed:
+            return followed
+        if source.has_moved():
+            self._note_place(source)
+            source.see()
+        return self._compare(source, is_rebound=False)
+
+    def _follow(self, source: Source) -> list[Found]:
+        """Look at what the place of ``source`` holds instead, if it does."""
+        rebound = source.rebound()
+        if rebound is MISSING:
+            return []
+        source.bind(rebound)
+        self._note_place(source)
+        return self._compare(source, is_rebound=True)
+
+    def _compare(self, source: Source, *, is_rebound: bool) -> list[Found]:
+        found: list[Found] = []
+        for target in self._by_source.get(source, ()):
+            change = target.check(self.limits)
+            if change is not None:
+                found.append(Found(target, change, is_rebound))
+        source.looked()
+        return found
+
+    def _note_place(self, source: Source) -> None:
+        """Note where a source is now."""
+        for identity in source.identities():
+            sources = self._by_identity.setdefault(identity, [])
+            if source not in sources:
+                sources.append(source)
+        for target in self._by_source.get(source, ()):
+            memory = target.memory()
+            if memory is not None:
+                self._later.append((memory, target))
+        self._note_uncounted()
+        if len(self._later) > max(_MAX_LATER, math.isqrt(len(self.targets))):
+            self._sort()
+
+    def _note_uncounted(self) -> None:
+        self.has_uncounted = any(source.is_uncounted for source in self._by_source)
+
+    def _sort(self) -> None:
+        self._later = []
+        self._by_identity = {}
+        for source in self._by_source:
+            for identity in source.identities():
+                self._by_identity.setdefault(identity, []).append(source)
+        memories = ((target.memory(), target) for target in self.targets.values())
+        self._ranges = Ranges((memory, target) for memory, target in memories if memory is not None)
+        self._note_uncounted()
+
+
+def range_of(x: Any) -> Range | None:
+    """Return the memory of any tensor, that of a rank's own part for a distributed one."""
+    for _ in range(8):
+        try:
+            return memory_of(x)
+        except RuntimeError:  # a wrapper: of functorch, of a distributed tensor …
+            functorch = torch._C._functorch  # type: ignore[attr-defined]
+            if functorch.is_functorch_wrapped_tensor(x):
+                x = functorch.get_unwrapped(x)
+            else:
+                x = getattr(x, "__dict__", {}).get("_local_tensor")
+        if x is None:
+            return None
+    return None
