@@ -136,7 +136,7 @@ def _with_mark(head: str, spec: str) -> Optional[_Field]:
     if source[-2:] in ("!r", "!s", "!a"):
         source, conversion = source[:-2].rstrip(), source[-1]
     if source.endswith("=") and source[-2:-1] not in ("=", "!", "<", ">"):
-        source, label = source[:-1], head[: head.rindex("=") + 1].lstrip()
+        source, label = source[:-1], head.lstrip()
     code = _compiled(source)
     if code is None:
         return None
@@ -144,6 +144,8 @@ def _with_mark(head: str, spec: str) -> Optional[_Field]:
 
 
 def _compiled(source: str) -> Optional[CodeType]:
+    if not source.strip():
+        return None
     try:
         tree = ast.parse(f"({source.strip()}\n)", "<log message>", "eval")
         return compile(tree, "<log message>", "eval", dont_inherit=True)

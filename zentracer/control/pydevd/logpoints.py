@@ -7,7 +7,6 @@ what a loop may send.
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import sys
@@ -36,9 +35,15 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
         if not pybreakpoint.has_condition:  # else the condition is asked first
             log(pybreakpoint.expression, new_frame)
 
+    dispose = pydevd.PyDB.dispose_and_kill_all_pydevd_threads
+
+    def dispose_and_kill_all_pydevd_threads(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _rate.flush()  # at the end of the program, and the last moment at which pydevd sends
+        return dispose(self, *args, **kwargs)
+
+    pydevd.PyDB.dispose_and_kill_all_pydevd_threads = dispose_and_kill_all_pydevd_threads
     pydevd.PyDB.handle_breakpoint_expression = handle_breakpoint_expression
     processor.convert_dap_log_message_to_expression = lambda message: message
-    atexit.register(_rate.flush)
 
 
 def log(message: str, frame: FrameType) -> None:
