@@ -41,6 +41,12 @@ def is_user_code(code: CodeType, module: Optional[str] = None) -> bool:
     return answer
 
 
+def is_user_file(path: str) -> bool:
+    """Return whether what is in a file is the user's own code."""
+    with guard.own_work():
+        return _judge(path, None, _filters())
+
+
 def _filters() -> Any:
     """Return pydevd's file filters, or None where no debugger is."""
     pydevd = sys.modules.get("pydevd")

@@ -10,6 +10,7 @@ from zentracer.frameworks.pytorch.training.advice.clipping import Clipping
 from zentracer.frameworks.pytorch.training.advice.double_softmax import DoubleSoftmax
 from zentracer.frameworks.pytorch.training.advice.dropout import FunctionalDropout
 from zentracer.frameworks.pytorch.training.advice.evaluation import Modes
+from zentracer.frameworks.pytorch.training.advice.graph_break import GraphBreaks
 from zentracer.frameworks.pytorch.training.advice.initial import Initialisation
 from zentracer.frameworks.pytorch.training.advice.inputs import Inputs
 from zentracer.frameworks.pytorch.training.advice.loading import Loading
@@ -25,6 +26,6 @@ from zentracer.frameworks.pytorch.training.non_leaf import NonLeafGrad
 ADVISERS: tuple[type[Adviser], ...] = (
     Modes, FunctionalDropout, DoubleSoftmax, SoftmaxAxis, TimeAxis, Loading, MissingReset,
     Clipping, Schedules, Inputs, Targets, Initialisation, Progress,
-    GraphCut, NonLeafGrad,
+    GraphCut, NonLeafGrad, GraphBreaks,
 )  # fmt: skip
 """In the order in which they are told of what happens."""
