@@ -100,6 +100,7 @@ def test_a_watch_says_what_changed_since_the_last_stop(first: Any) -> None:
 def test_the_history_has_stops_and_the_steps_between(first: Any) -> None:
     stop = first(NAN)
     assert len(stop.history("net.weight")["points"]) == 1
+    stop.result("loss")
     stop = stop.resume()
     history = stop.history("net.weight")
     points = history["points"]
@@ -115,7 +116,10 @@ def test_the_history_has_stops_and_the_steps_between(first: Any) -> None:
     )["stats"]
     assert mean == pytest.approx(stats["mean"])
     assert (points[-1]["low"], points[-1]["high"]) == (stats["min"], stats["max"])
-    assert stop.history("loss")["kind"] == "scalar"
+    loss = stop.history("loss")
+    assert loss["kind"] == "scalar"
+    assert [p["step"] for p in loss["points"]] == [1, 2, 3, 4, 5, 6, 6]
+    assert len({p["value"] for p in loss["points"]}) == 6
 
 
 def test_without_steps_the_history_says_so(first: Any) -> None:
