@@ -116,7 +116,8 @@ def test_bodies_from_anyone_raise_only_wire_errors(name: str, value: object) -> 
 
 @given(st.data())
 def test_one_wrong_field_raises_only_wire_errors(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(sorted(EXAMPLES)))
+    filled = [name for name, example in EXAMPLES.items() if codec.to_plain(example)]
+    name = data.draw(st.sampled_from(sorted(filled)))
     plain = codec.to_plain(EXAMPLES[name])
     key = data.draw(st.sampled_from(sorted(plain)))
     plain[key] = data.draw(PLAIN)

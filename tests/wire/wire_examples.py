@@ -50,11 +50,13 @@ from zentracer.wire.messages import (
     CancelEvaluation,
     CompiledLine,
     CompiledLines,
+    DataBreakpoint,
     Eager,
     Empty,
     ExceptionFilter,
     Fact,
     FrameworkLoaded,
+    FunctionBreakpoint,
     Hello,
     HitDetails,
     Location,
@@ -64,7 +66,9 @@ from zentracer.wire.messages import (
     Neighbour,
     Notice,
     RunEagerly,
+    SetDataBreakpoints,
     SetExceptionFilters,
+    SetFunctionBreakpoints,
     Stats,
     Step,
     Suggestion,
@@ -231,6 +235,7 @@ EXAMPLES: dict[str, Any] = {
         description="Gradients of 2 parameters were not reset\nTry: call opt.zero_grad()",
         details=HIT.details,
     ),
+    "breakpoint": BreakpointStatus(id=2_000_000, verified=True),
     "breakpoint_hit": HIT,
     "framework": FrameworkLoaded(name="torch", version="2.13.0"),
     "hello": Hello(
@@ -262,6 +267,30 @@ EXAMPLES: dict[str, Any] = {
     "run_eagerly.body": EAGER,
     "modules.arguments": MODULES,
     "modules.body": FOUND_MODULES,
+    "set_data_breakpoints.arguments": SetDataBreakpoints(
+        breakpoints=(
+            DataBreakpoint(id=3_000_000, data_id="t12", condition="changed > 0.02"),
+            DataBreakpoint(id=3_000_001, data_id="t13[0, 5]", hit_condition=">= 3"),
+        )
+    ),
+    "set_data_breakpoints.body": BreakpointStatuses(
+        breakpoints=(
+            BreakpointStatus(id=3_000_000, verified=True),
+            BreakpointStatus(id=3_000_001, verified=False, message="The tensor x is gone."),
+        )
+    ),
+    "set_function_breakpoints.arguments": SetFunctionBreakpoints(
+        breakpoints=(
+            FunctionBreakpoint(id=2_000_000, kind="module", name="encoder.*", condition="nan > 0"),
+            FunctionBreakpoint(id=2_000_001, kind="step", name="", hit_condition="% 100"),
+        )
+    ),
+    "set_function_breakpoints.body": BreakpointStatuses(
+        breakpoints=(
+            BreakpointStatus(id=2_000_000, verified=True),
+            BreakpointStatus(id=2_000_001, verified=True),
+        )
+    ),
     "set_exception_filters.arguments": SetExceptionFilters(
         filters=(
             ExceptionFilter(id=7, filter="zentracer.nonfinite", condition="step > 10"),
