@@ -19,7 +19,7 @@ from zentracer.watches import paths
 from zentracer.watches.clock import Moment, clock
 from zentracer.watches.history import MOST, History, Point
 from zentracer.watches.table import MOST as MOST_WATCHES
-from zentracer.watches.table import Watches, watches
+from zentracer.watches.table import PER_STEP, Watches, watches
 
 NAN, INF = math.nan, math.inf
 
@@ -400,6 +400,21 @@ def test_what_was_not_looked_at_at_the_last_stop_is_not_read() -> None:
         clock.stopped()
         run.steps(5)
     assert points_of(known("weight").history) == [(1, 0), (None, 1)]
+
+
+def test_many_watches_take_turns() -> None:
+    run = Run()
+    expressions = [f"run.net.weight[0, {number}]" for number in range(-3, 3)] + ["run.net.bias"]
+    with watching():
+        clock.stopped()
+        for expression in expressions:
+            watch(expression, eval(expression))
+        run.steps(7)
+    found = []
+    for expression in expressions:
+        found.append(points_of(known(expression).history))
+    assert [len(points) - 1 for points in found] == [PER_STEP] * 7
+    assert found[0] != found[-1]
 
 
 def test_stops_have_no_step_while_none_are_seen() -> None:
