@@ -4,6 +4,8 @@ RUNS IN the debugpy adapter process, started by file path: ``python debugpy_main
 ADAPTER-ARGUMENTS…`` where DIR holds the debugpy package. Uses nothing of ``zentracer_dap``.
 
 - Sockets are switched to TCP_NODELAY; otherwise each request costs 40 ms.
+- Stock debugpy hears nothing else, not even ``disconnect``, until the program has answered what
+  was asked of it; except for ``evaluate``. Whatever the program computes is now treated like it.
 - Stock debugpy kills a launched program on ``disconnect`` with ``terminateDebuggee: false`` and
   when its client vanishes. DAP says the program goes on, and training must survive the death of
   a debugger: the program is detached instead, and this process stays until it has ended, because
@@ -24,6 +26,9 @@ TOO_OLD = 78
 
 MINIMUM = (1, 8, 22)
 
+COMPUTED = ("variables", "setVariable", "setExpression", "completions", "exceptionInfo")
+"""Requests that the stopped thread answers with code of the user's, besides ``evaluate``."""
+
 
 def main() -> None:
     """Check debugpy's version, change what has to be, and run its adapter."""
@@ -39,6 +44,7 @@ def main() -> None:
     if sys.version_info < (3, 10):
         _make_static_methods_callable()
     _switch_nagle_off()
+    _serve_while_the_program_computes()
     _detach_when_client_leaves()
     runpy.run_module("debugpy.adapter", run_name="__main__", alter_sys=True)
 
@@ -80,6 +86,14 @@ def _switch_nagle_off() -> None:
         return original(cls, sock, name)
 
     stream.from_socket = classmethod(from_socket)
+
+
+def _serve_while_the_program_computes() -> None:
+    client = _module("debugpy.adapter.clients").Client
+    for command in COMPUTED:
+        if hasattr(client, f"{command}_request"):
+            raise TypeError(f"debugpy handles {command} by itself")
+        setattr(client, f"{command}_request", client.evaluate_request)
 
 
 def _detach_when_client_leaves() -> None:

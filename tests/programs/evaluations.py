@@ -25,6 +25,11 @@ class Loader:
         return self.replies.get()
 
 
+    @property
+    def blocked(self):
+        return queue.Queue().get()
+
+
 class Stubborn:
     """Catches whatever ends it, as often as it is asked for."""
 
@@ -52,7 +57,7 @@ def spin():
 def step(loader):
     first = loader.next_batch
     print("first", first)  # @here
-    print("second", loader.next_batch)
+    print("second", loader.next_batch)  # @next
 
 
 def main():

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from zentracer.present import lazy
 from zentracer.present.attributes import attributes
 from zentracer.present.children import children
-from zentracer.present.lazy import BLOCKED
 from zentracer.present.rows import Lazy, Text, ranges
 from zentracer.present.summary import summary
 
@@ -100,10 +100,11 @@ def test_properties_are_rows_that_wait_for_a_click():
     assert summary(clicked(found["fails"])) == "raised ValueError: not today"
 
 
-def test_a_property_that_waits_is_given_up_and_flagged():
+def test_a_property_that_waits_is_given_up_and_flagged(monkeypatch):
+    monkeypatch.setattr(lazy, "BUDGET", 0.1)
     plain = Plain()
     row = dict(attributes(plain))["waits"]
-    assert summary(clicked(row)) == BLOCKED
+    assert summary(clicked(row)) == lazy.BLOCKED.format(0.1)
     plain._waits.set()
     row.outcome.done.wait()
     assert clicked(row) is True

@@ -28,7 +28,7 @@ LIMIT = 10.0
 """Seconds that an evaluation may take at all, unless it was typed into the debug console."""
 GRACE = 2.0
 """Seconds that an interrupted evaluation may take to end."""
-_AGAIN = 0.25
+AGAIN = 0.25
 """Seconds between two attempts to interrupt."""
 NUMBER = "zentracerRequest"
 """Argument in which our adapter passes the editor's number of a request, for ``cancel``."""
@@ -113,8 +113,8 @@ def _hear_resumes(api: Any) -> None:
     request_resume_thread = api.request_resume_thread
 
     def request_resume_thread_and_tell(self: Any, thread_id: str) -> None:
-        _program_goes_on(thread_id)
         request_resume_thread(self, thread_id)
+        _program_goes_on(thread_id)
 
     api.request_resume_thread = request_resume_thread_and_tell
 
@@ -168,6 +168,7 @@ class _Evaluation:
         self._let_run_at: Optional[float] = None
         self._ran = 0.0
         self._goes_on = False
+        self._said_resumed = False
         self._ended = False
         self._answered = False
         self._answer: Any = None
@@ -201,6 +202,8 @@ class _Evaluation:
             self._ended = True
             self._hold_again()
             self._send_answer()
+            if self._said_resumed:
+                release.say_stopped_again(self._debugger, self._thread)
         _open.pop(self.seq, None)
         if _stuck.get(self.thread_id) is self:
             del _stuck[self.thread_id]
@@ -254,14 +257,14 @@ class _Evaluation:
             self._goes_on = True
             is_slow = self._thread is not None and time.monotonic() - self._began >= PATIENCE
         if is_slow:
-            self.stop(slow.overtaken(self.what))
+            self._is_overtaken()
 
     def _press(self) -> None:
         with self._lock:
             if self._ended:
                 return
         self._work.interrupt()
-        _watchdog.call(_AGAIN, self._press)
+        _watchdog.call(AGAIN, self._press)
 
     def _is_slow(self) -> None:
         with self._lock:
@@ -272,7 +275,14 @@ class _Evaluation:
                     self._let_run_at = time.monotonic()
                 _watchdog.call(LIMIT - PATIENCE, self._has_had_its_time)
                 return
+        self._is_overtaken()
+
+    def _is_overtaken(self) -> None:
         self.stop(slow.overtaken(self.what))
+        with self._lock:
+            if not self._ended and not release.stands(self._thread):
+                self._said_resumed = True
+                release.say_resumed(self._debugger, self._thread)
 
     def _has_had_its_time(self) -> None:
         with self._lock:

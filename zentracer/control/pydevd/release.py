@@ -48,7 +48,7 @@ def let_run(debugger: Any, thread: Any) -> bool:
     """Let every thread run but ``thread``, which stands; False if there is none to let go."""
     lifecycle = _lifecycle()
     with lifecycle.suspend_threads_lock:
-        if not _stands(thread) or not debugger.multi_threads_single_notification:
+        if not stands(thread) or not debugger.multi_threads_single_notification:
             return False
         held = _of(debugger)
         others = [other for other in _user_threads() if _may_run(held, thread, other)]
@@ -65,8 +65,25 @@ def hold_again(debugger: Any, thread: Any) -> None:
     """Hold all threads but ``thread``, as before; nothing if the user has gone on meanwhile."""
     lifecycle = _lifecycle()
     with lifecycle.suspend_threads_lock:
-        if _stands(thread):
+        if stands(thread):
             lifecycle.suspend_all_threads(debugger, except_thread=thread)
+
+
+def say_resumed(debugger: Any, thread: Any) -> None:
+    """Tell the editor that the program goes on, although ``thread`` still has to come out.
+
+    debugpy's adapter takes no other request before ``continue`` has its answer.
+    """
+    _notifications(debugger).on_thread_resume(_id(thread), thread)
+
+
+def say_stopped_again(debugger: Any, thread: Any) -> None:
+    """Tell of ``thread`` as stopped if it was paused before it came out."""
+    with _lifecycle().suspend_threads_lock:
+        paused = stands(thread)
+    if paused and _id(thread) not in _notifications(debugger)._suspended_thread_id_to_thread:
+        reason = sys.modules["_pydevd_bundle.pydevd_comm_constants"].CMD_THREAD_SUSPEND
+        _notifications(debugger).on_thread_suspend(_id(thread), thread, reason)
 
 
 def stands_behind(debugger: Any, thread: Any) -> bool:
@@ -75,7 +92,7 @@ def stands_behind(debugger: Any, thread: Any) -> bool:
     Call it under ``suspend_threads_lock``. The thread is then to wait with all the others.
     """
     holder = _of(debugger).holder
-    return holder is not None and holder is not thread and _stands(holder)
+    return holder is not None and holder is not thread and stands(holder)
 
 
 def that_met_a_stop(debugger: Any) -> List[str]:
@@ -142,6 +159,8 @@ def _keep_quiet(behaviour: Any, single: Any) -> None:
             with self._lock:
                 self._suspended_thread_id_to_thread.pop(thread_id, None)
             return
+        if thread_id not in self._suspended_thread_id_to_thread:  # said before
+            return
         held.quiet.clear()  # the user resumes: what the others do is no secret any more
         on_thread_resume(self, thread_id, thread)
         if thread_id in held.reported:
@@ -186,13 +205,18 @@ def _may_run(held: _Held, thread: Any, other: Any) -> bool:
     return getattr(other, "additional_info", None) is not None and _id(other) not in held.reported
 
 
-def _stands(thread: Any) -> bool:
+def stands(thread: Any) -> bool:
+    """Whether ``thread`` is stopped and the user has not resumed it."""
     info = thread.additional_info
     return bool(info.is_in_wait_loop) and info.pydev_state == _lifecycle().STATE_SUSPEND
 
 
 def _user_threads() -> List[Any]:
     return sys.modules["_pydevd_bundle.pydevd_utils"].get_non_pydevd_threads()
+
+
+def _notifications(debugger: Any) -> Any:
+    return debugger.threads_suspended_single_notification
 
 
 def _id(thread: Any) -> str:

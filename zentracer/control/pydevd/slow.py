@@ -68,9 +68,9 @@ def overtaken(what: str) -> str:
 def stuck(what: str) -> str:
     """Nothing can be done but to wait."""
     return (
-        f"{what} could not be interrupted: its thread waits inside of C code. Until that wait ends "
-        "the thread answers no questions and does not go on; other threads can be looked at, and "
-        "continue lets them run."
+        f"{what} could not be interrupted: its thread waits inside of C code, or its code catches "
+        "every interruption. Until it ends the thread answers no questions and does not go on; "
+        "other threads can be looked at, and continue lets them run."
     )
 
 
