@@ -35,8 +35,9 @@ def count(rank: Client, thread: int) -> str:
     return rank.evaluate("n", frame["id"], "hover")["result"]
 
 
-def test_a_stop_holds_the_other_rank_until_it_goes_on(client: Client) -> None:
-    zero, one = ranks_of(client, FIRST)
+@pytest.mark.parametrize("interpreter", ["3.11", "3.12", "3.13"], indirect=True)
+def test_a_stop_holds_the_other_rank_until_it_goes_on(client: Client, interpreter: str) -> None:
+    zero, one = ranks_of(client, FIRST, python=interpreter)
     stop = zero.until_stopped()
     assert stop.body["reason"] == "breakpoint"
     held = one.wait_event("stopped")
@@ -80,14 +81,15 @@ def test_a_held_rank_goes_on_alone(client: Client) -> None:
     assert client.until_exit() == 0
 
 
-def test_every_breakpoint_is_shown_once(client: Client) -> None:
+@pytest.mark.parametrize("interpreter", ["3.11", "3.12", "3.13"], indirect=True)
+def test_every_breakpoint_is_shown_once(client: Client, interpreter: str) -> None:
     """Both ranks stop all the time, and each is let go on as soon as it stands."""
 
     def at(rank: Client, stop: Stop) -> Any:
         return (stop.line, stop.body["reason"])
 
     visits = Visits(client, {PROGRAM: [FIRST, SPIN, AFTER]}, at)
-    assert visits.run(program=PROGRAM) == 0
+    assert visits.run(program=PROGRAM, python=interpreter) == 0
     (spins,) = re.findall(r"spins (\d+)", client.output("stdout"))
     own = Counter(line for line, reason in visits.found if reason == "breakpoint")
     assert own == Counter({FIRST: 1, AFTER: 1, SPIN: int(spins)})

@@ -12,7 +12,8 @@ from typing import Any, Callable
 
 def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     """Let a resumption take the remembered pause back."""
-    del pydevd
+    if "_pause_requested" not in pydevd.AbstractSingleNotificationBehavior.__slots__:
+        raise TypeError("pydevd remembers a pause elsewhere")
     from _pydevd_bundle.pydevd_api import PyDevdAPI
 
     original = PyDevdAPI.request_resume_thread
