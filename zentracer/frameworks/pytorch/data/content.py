@@ -32,6 +32,7 @@ EXACT = 1 << 22
 KEPT = 1 << 24
 """Elements that are kept of all watched tensors together."""
 _COLUMNS = 256
+_FEW = 16
 
 
 class Difference(NamedTuple):
@@ -52,18 +53,32 @@ class Content:
     def __init__(self, x: Tensor, *, sample: int, exact: int) -> None:
         self.shape, self.dtype = tuple(x.shape), x.dtype
         self._about = (str(x.dtype).rpartition(".")[2], str(x.device), x.element_size())
+        self._sums: tuple[Any, ...] | None = None
+        self._few: list[Any] | None = None
+        self._flat: Tensor | None = None
+        self.whole = True
+        """Whether all elements were kept."""
+        self.kept = x.numel()
+        """How many of them were."""
+        if self.kept <= _FEW and x.is_cpu:  # thousands of elements may be watched one by one
+            self._few = x.reshape(-1).tolist()
+        else:
+            self._take(x, sample, exact)
+
+    def _take(self, x: Tensor, sample: int, exact: int) -> None:
         index, _ = without_repeats(x.shape, x.stride())
         x = x[index]
         self.whole = x.numel() <= sample
-        """Whether all elements were kept."""
-        self.flat = (x if self.whole else _sampled(x, sample)).reshape(-1)
-        self.flat = self.flat.cpu() if not self.flat.is_cpu else self.flat.clone()
-        self._sums = _sums(x) if not self.whole and x.numel() <= exact else None
+        flat = (x if self.whole else _sampled(x, sample)).reshape(-1)
+        self._flat = flat.clone() if flat.is_cpu else flat.cpu()
+        self.kept = flat.numel()
+        if not self.whole and x.numel() <= exact:
+            self._sums = _sums(x)
 
     @property
-    def is_exact(self) -> bool:
-        """Whether no change of any element can stay unseen."""
-        return self.whole or self._sums is not None
+    def flat(self) -> Tensor:
+        """The elements that were kept."""
+        return torch.tensor(self._few, dtype=self.dtype) if self._flat is None else self._flat
 
     def tensor(self) -> Tensor:
         """Return a copy of what was kept, in its shape if it is all."""
@@ -83,18 +98,37 @@ class Content:
     def difference(self, new: Content) -> Difference | None:
         """Return how ``new`` differs; None if it does not."""
         if (self.shape, self.dtype) != (new.shape, new.dtype):
-            return Difference(math.inf, new.flat.numel(), new.flat.numel(), not new.whole)
-        if self.flat.numel() != new.flat.numel():
+            return Difference(math.inf, new.kept, new.kept, not new.whole)
+        if self._few is not None and new._few is not None:
+            return _difference_of_few(self._few, new._few)
+        old, now = self.flat, new.flat
+        if old.numel() != now.numel():
             return None  # another sampling: nothing can be said
         sampled = not (self.whole and new.whole)
-        if torch.equal(_bits(self.flat), _bits(new.flat)):
+        if torch.equal(_bits(old), _bits(now)):
             elsewhere = self._sums is not None and new._sums not in (None, self._sums)
-            return Difference(0.0, 0, self.flat.numel(), sampled) if elsewhere else None
-        differs = (self.flat != new.flat) & ~(_is_nan(self.flat) & _is_nan(new.flat))
+            return Difference(0.0, 0, self.kept, sampled) if elsewhere else None
+        differs = (old != now) & ~(_is_nan(old) & _is_nan(now))
         count = int(torch.count_nonzero(differs))
         if not count:  # -0.0 for 0.0, another NaN
             return None
-        return Difference(_ratio(self.flat, new.flat), count, self.flat.numel(), sampled)
+        return Difference(_ratio(old, now), count, self.kept, sampled)
+
+
+def _difference_of_few(old: list[Any], new: list[Any]) -> Difference | None:
+    if old == new:
+        return None
+    differing = [(a, b) for a, b in zip(old, new) if a != b and (a == a or b == b)]
+    if not differing:
+        return None
+    norm = math.sqrt(sum([abs(a) ** 2 for a in old if _is_finite(a)]))
+    step = math.sqrt(sum([abs(b - a) ** 2 for a, b in differing]))
+    changed = step / norm if norm and _is_finite(step) else math.inf
+    return Difference(changed, len(differing), len(old), sampled=False)
+
+
+def _is_finite(number: Any) -> bool:
+    return number - number == 0
 
 
 def _bits(flat: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ from zentracer.frameworks.pytorch.data.writers import (
     Writes,
     exposes,
     op_name,
+    sets_gradient,
     writes_of,
     writes_out,
 )
@@ -130,6 +131,8 @@ class DataBreaks(Detector):
 
     def _touched(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Target]:
         writes = self._writes.get(func)
+        if writes is sets_gradient:
+            return self._watched.gradients_of(args[0])
         if writes is None:
             if "out" in kwargs:
                 writes = writes_out

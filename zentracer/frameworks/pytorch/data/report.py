@@ -5,6 +5,7 @@ RUNS IN the training process, inside ``unseen()``, when a data breakpoint stops.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -36,18 +37,15 @@ class Moment:
 
     def __init__(self, training: Training, found: Found, writer: Writer) -> None:
         self._training, self._found, self._writer = training, found, writer
-        self._tensor: Tensor | None = found.target.tensor()
-        self._stats: Stats | None = None
 
     def value_of(self, name: str) -> Any:
         """Return the value of one name of the condition language."""
+        if name == "changed":
+            return self._found.change.difference.changed
         x, watch = self._tensor, self._training.watch
         if name in STATISTICS:
-            if self._stats is None and x is not None:
-                self._stats = exact_stats(x)
             return getattr(self._stats, name, None)
         found = {
-            "changed": lambda: self._found.change.difference.changed,
             "module": lambda: "",
             "op": lambda: self._writer.op,
             "phase": lambda: self._writer.phase,
@@ -62,6 +60,14 @@ class Moment:
             "size": lambda: x.numel() if x is not None else None,
         }
         return found[name]() if name in found else None
+
+    @functools.cached_property
+    def _tensor(self) -> Tensor | None:
+        return self._found.target.tensor()
+
+    @functools.cached_property
+    def _stats(self) -> Stats | None:
+        return exact_stats(self._tensor) if self._tensor is not None else None
 
 
 def finding_for(found: Sequence[Found], writer: Writer) -> Finding:

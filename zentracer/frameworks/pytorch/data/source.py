@@ -124,13 +124,15 @@ class Source:
         """Tell whether its contents may have changed since ``see``."""
         return self._now() != self._seen
 
-    def see(self) -> None:
-        """Take what is there for known."""
+    def see(self) -> bool:
+        """Take what is there for known; return whether it has other memory now."""
         now, value = self._now(), self._value()
-        if now[1:] != self._seen[1:] and isinstance(value, Tensor):  # it has other memory now
+        moved = now[1:] != self._seen[1:]
+        if moved and isinstance(value, Tensor):
             self._bind_tensor(value)
             now = self._now()
         self._seen = now
+        return moved
 
     def rebound(self) -> Any:
         """Return what the holder holds instead, None for nothing; ``MISSING`` if nothing new."""

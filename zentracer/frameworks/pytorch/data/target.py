@@ -5,7 +5,7 @@ RUNS IN the training process, inside ``unseen()``.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 import torch
 from torch import Tensor
@@ -46,29 +46,15 @@ class Target:
         """How the user calls it."""
         self._known: Content | None = None
         self.is_known = False
+        self._last = 0 if part is None else _last(part[0], part[1]) + part[2]
 
     def tensor(self) -> Tensor | None:
         """Return what is watched, to be read and let go; None if there is nothing (any more)."""
-        whole = self.source.tensor()
-        if whole is None or self.part is None:
-            return whole
-        if not self.fits(whole):
-            return None
-        sizes, strides, offset = self.part
-        return torch.as_strided(whole, sizes, strides, whole.storage_offset() + offset)
+        return self._in(self.source.tensor())
 
-    def fits(self, whole: Tensor) -> bool:
-        """Tell whether the part that is watched is a part of ``whole``."""
-        if self.part is None:
-            return True
-        sizes, strides, offset = self.part
-        last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides))
-        there = 1 + sum((size - 1) * stride for size, stride in zip(whole.shape, whole.stride()))
-        return whole.numel() > 0 and last < there
-
-    def memory(self) -> Range | None:
-        """Return the addresses that are watched."""
-        x = self.tensor()
+    def memory(self, whole: Tensor | None) -> Range | None:
+        """Return the addresses that are watched of what the source holds."""
+        x = self._in(whole)
         return memory_of(x) if x is not None else None
 
     def forget(self) -> None:
@@ -77,21 +63,42 @@ class Target:
 
     def learn(self, limits: Limits) -> None:
         """Take what is there for known."""
-        self._known, self.is_known = self._look(limits), True
+        self._known, self.is_known = self._look(self.source.tensor(), limits), True
 
-    def check(self, limits: Limits) -> Change | None:
-        """Return how the content has changed; what is there is known from now on."""
-        before, after = self._known, self._look(limits)
+    def check(self, whole: Tensor | None, limits: Limits) -> Change | None:
+        """Return how the content has changed; what is there is known from now on.
+
+        Args:
+            whole: what the source holds now.
+            limits: how much to keep and to read.
+        """
+        before, after = self._known, self._look(whole, limits)
         self._known = after
         if before is None or after is None:
             if before is after:
                 return None
             there = before or after
-            count = there.flat.numel() if there is not None else 0
+            count = there.kept if there is not None else 0
             return Change(before, after, Difference(float("inf"), count, count, sampled=False))
         difference = before.difference(after)
         return Change(before, after, difference) if difference is not None else None
 
-    def _look(self, limits: Limits) -> Content | None:
-        x = self.tensor()
+    def _look(self, whole: Tensor | None, limits: Limits) -> Content | None:
+        x = self._in(whole)
         return Content(x, sample=limits.sample, exact=limits.exact) if x is not None else None
+
+    def _in(self, whole: Tensor | None) -> Tensor | None:
+        if whole is None or self.part is None:
+            return whole
+        there = whole.numel() - 1
+        if there >= 0 and not whole.is_contiguous():
+            there = _last(whole.shape, whole.stride())
+        if self._last > there:
+            return None  # it has another shape now
+        sizes, strides, offset = self.part
+        return torch.as_strided(whole, sizes, strides, whole.storage_offset() + offset)
+
+
+def _last(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """Return the offset of the last element."""
+    return sum([(size - 1) * stride for size, stride in zip(sizes, strides)])

@@ -81,6 +81,15 @@ class Watched:
         found += [t for (low, high), t in self._later if low < memory[1] and memory[0] < high]
         return found
 
+    def gradients_of(self, x: Tensor) -> list[Target]:
+        """Return what is watched as the gradient of ``x``."""
+        return [
+            target
+            for source in self._by_identity.get(id(x), ())
+            if source.holder is not None and source.holder.is_gradient
+            for target in self._by_source.get(source, ())
+        ]
+
     def expose(self, target: Target) -> None:
         """Somebody may write from now on without torch's counting it."""
         target.source.exposed = True
@@ -146,9 +155,8 @@ class Watched:
         followed = self._follow(source)
         if followed:
             return followed
-        if source.has_moved():
+        if source.see():
             self._note_place(source)
-            source.see()
         return self._compare(source, is_rebound=False)
 
     def _follow(self, source: Source) -> list[Found]:
@@ -162,8 +170,9 @@ class Watched:
 
     def _compare(self, source: Source, *, is_rebound: bool) -> list[Found]:
         found: list[Found] = []
+        whole = source.tensor()
         for target in self._by_source.get(source, ()):
-            change = target.check(self.limits)
+            change = target.check(whole, self.limits)
             if change is not None:
                 found.append(Found(target, change, is_rebound))
         source.looked()
@@ -175,8 +184,9 @@ class Watched:
             sources = self._by_identity.setdefault(identity, [])
             if source not in sources:
                 sources.append(source)
+        whole = source.tensor()
         for target in self._by_source.get(source, ()):
-            memory = target.memory()
+            memory = target.memory(whole)
             if memory is not None:
                 self._later.append((memory, target))
         self._note_uncounted()
@@ -192,8 +202,12 @@ class Watched:
         for source in self._by_source:
             for identity in source.identities():
                 self._by_identity.setdefault(identity, []).append(source)
-        memories = ((target.memory(), target) for target in self.targets.values())
-        self._ranges = Ranges((memory, target) for memory, target in memories if memory is not None)
+        entries: list[tuple[Range, Target]] = []
+        for source, targets in self._by_source.items():
+            whole = source.tensor()
+            memories = [(target.memory(whole), target) for target in targets]
+            entries += [(memory, target) for memory, target in memories if memory is not None]
+        self._ranges = Ranges(entries)
         self._note_uncounted()
 
 

@@ -33,7 +33,12 @@ _EXPOSING = frozenset(
 )
 """After these, somebody may write without torch's counting it."""
 _SETTERS = ("__set__", "__delete__")
-_CONTENT_SETTERS = frozenset({"data", "grad", "real", "imag"})
+_CONTENT_SETTERS = frozenset({"data", "real", "imag"})
+
+
+def sets_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Tensor]:
+    """Yield nothing: ``x.grad = …`` writes into no tensor, it binds another one."""
+    yield from ()
 
 
 def exposes(function: Any) -> bool:
@@ -46,6 +51,8 @@ def writes_of(function: Any) -> Writes | None:
     name = getattr(function, "__name__", None) or ""
     if name in _SETTERS:
         attribute = getattr(getattr(function, "__self__", None), "__name__", "")
+        if attribute == "grad":
+            return sets_gradient
         return _first if attribute in _CONTENT_SETTERS else None
     schemas = _schemas(function)
     if schemas:
