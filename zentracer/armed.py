@@ -96,9 +96,10 @@ class Armed:
         armed: List[ArmedFunction] = []
         refused: Dict[int, str] = {}
         told: Dict[int, BreakpointStatus] = {}
+        python = [(wanted.id, wanted.name) for wanted in request.breakpoints if _is_python(wanted)]
+        told.update(functions.statuses(python, self._owner.settled))
         for wanted in request.breakpoints:
-            if wanted.kind == "python":
-                told[wanted.id] = functions.status_of(wanted.id, wanted.name, self._owner.settled)
+            if _is_python(wanted):
                 continue
             try:
                 armed.append(_function(wanted))
@@ -156,6 +157,10 @@ def _filter(wanted: ExceptionFilter) -> ArmedFilter:
     return ArmedFilter(id=wanted.id, filter=wanted.filter, condition=condition)
 
 
+def _is_python(wanted: FunctionBreakpoint) -> bool:
+    return wanted.kind == "python"
+
+
 def _function(wanted: FunctionBreakpoint) -> ArmedFunction:
     if wanted.kind not in KINDS:
         raise _Refused(f"This runtime ({__version__}) has no breakpoints on '{wanted.kind}'.")
@@ -204,6 +209,9 @@ def _answer(
         if message is None and number in told:
             statuses.append(told[number])
             continue
+        waits = message is None and why_untold is not None
         message = message or why_untold
-        statuses.append(BreakpointStatus(id=number, verified=message is None, message=message))
+        statuses.append(
+            BreakpointStatus(id=number, verified=message is None, message=message, pending=waits)
+        )
     return BreakpointStatuses(breakpoints=tuple(statuses))

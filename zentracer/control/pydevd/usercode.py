@@ -41,10 +41,10 @@ def is_user_code(code: CodeType, module: Optional[str] = None) -> bool:
     return answer
 
 
-def is_user_file(path: str) -> bool:
-    """Return whether what is in a file is the user's own code."""
+def is_user_file(path: str, module: Optional[str] = None) -> bool:
+    """Return whether what is in a file is the user's own code; not cached."""
     with guard.own_work():
-        return _judge(path, None, _filters())
+        return _judge(path, module, _filters())
 
 
 def _filters() -> Any:
