@@ -107,11 +107,11 @@ def spin():
     count = 0
     while not done:
         count += 1  # @spin
-        again = count
+        if count == 99:
+            print("ready", flush=True)
     return count
 
 done = False
-print("ready", flush=True)
 spin()  # @spins
 debugpy.breakpoint()
 last = 1  # @own

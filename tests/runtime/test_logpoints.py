@@ -45,9 +45,10 @@ def start(start_client: Callable[..., Client], write_program: Any, python: str) 
         if stop_at_end:
             lines.append({"line": line_of(program, "end")})
         client = start_client("debugpy")
-        client.launch(
+        told = client.launch(
             program=program, python=[python], env=environment(), breakpoints={program: lines}
         )
+        client.answers = told["breakpoints"][program]
         return client
 
     return launch
@@ -93,6 +94,8 @@ def test_conditions_hold_before_the_message_is_made(start: Any) -> None:
 @pytest.mark.parametrize("hits", ["every 10 stepz", "often", "every 0 hits"])
 def test_a_mistyped_hit_condition_is_said_on_its_breakpoint(start: Any, hits: str) -> None:
     client = start(hitCondition=hits)
+    (answer,) = client.answers
+    assert answer["verified"] is False and f"'{hits}'" in answer["message"]
     assert said(client) == []
     (notice,) = client.events("zentracer/notice")
     assert f"'{hits}'" in notice["message"] and isinstance(notice["breakpoint_id"], int)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
 from zentracer.control import line_condition, no_data
 from zentracer.control.hit_condition import HitCondition, HitConditionError, compile_hit_condition
@@ -42,11 +42,47 @@ def install(pydevd: Any, notify: Callable[..., None]) -> None:
         return gate(new_frame)
 
     pydevd.PyDB.handle_breakpoint_condition = handle_breakpoint_condition
-    processor = sys.modules["_pydevd_bundle.pydevd_process_net_command_json"]
+    processor: Any = sys.modules["_pydevd_bundle.pydevd_process_net_command_json"]
     # As the user wrote it: pydevd would make an expression of it that may hold or not.
     processor.PyDevJsonCommandProcessor._get_hit_condition_expression = (
         lambda _self, hit_condition: (hit_condition or "").strip() or None
     )
+    _refuse_mistakes(processor)
+
+
+def _refuse_mistakes(processor: Any) -> None:
+    """Answer at once that a breakpoint is unverified if its conditions cannot be read."""
+    original = processor.PyDevJsonCommandProcessor.on_setbreakpoints_request
+
+    def on_setbreakpoints_request(self: Any, py_db: Any, request: Any) -> Any:
+        command = original(self, py_db, request)
+        answer = command.as_dict
+        told = (answer.get("body") or {}).get("breakpoints") or []
+        problems = [_problem(wanted) for wanted in request.arguments.breakpoints or []]
+        if not any(problems):
+            return command
+        for breakpoint_, problem in zip(told, problems):
+            if problem is not None:
+                breakpoint_.update(verified=False, message=problem)
+        return processor.NetCommand(processor.CMD_RETURN, 0, answer, is_json=True)
+
+    processor.PyDevJsonCommandProcessor.on_setbreakpoints_request = on_setbreakpoints_request
+
+
+def _problem(wanted: Dict[str, Any]) -> Optional[str]:
+    condition, hit_condition = wanted.get("condition"), wanted.get("hitCondition")
+    try:
+        if condition and condition.strip():
+            line_condition.compile_test(condition)
+        compile_hit_condition(hit_condition)
+    except HitConditionError as error:
+        return str(error)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return _NOT_EVALUATED.format(text=condition, why=f"{type(error).__name__}: {error}")
+    return None
+
+
+_NOT_EVALUATED = "The condition '{text}' could not be evaluated and did not stop: {why}"
 
 
 def gate_of(pybreakpoint: Any) -> Gate:
@@ -70,7 +106,8 @@ class _Gate:
         breakpoint_ = self._breakpoint
         condition: str = (breakpoint_.condition or "").strip()
         hit_condition: str = (getattr(breakpoint_, "hit_condition", None) or "").strip()
-        message = getattr(breakpoint_, "expression", None)
+        is_log_point = getattr(breakpoint_, "is_logpoint", False)
+        message = breakpoint_.expression if is_log_point else None
         try:
             test = self._tested(condition) if condition else None
             hits = compile_hit_condition(hit_condition) if hit_condition else None
@@ -138,7 +175,7 @@ class _Gate:
         why = f"{type(error).__name__}: {error}"
         if frame is not None:
             why = no_data.explained(error, text, frame.f_globals, frame.f_locals) or why
-        self._say(f"The condition '{text}' could not be evaluated and did not stop: {why}")
+        self._say(_NOT_EVALUATED.format(text=text, why=why))
 
     def _say(self, sentence: str, *, on_breakpoint: bool = True) -> None:
         if self._told:

@@ -28,9 +28,14 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     if not callable(processor.convert_dap_log_message_to_expression):
         raise TypeError("convert_dap_log_message_to_expression is not a function")
 
+    evaluate = pydevd.PyDB.handle_breakpoint_expression
+
     def handle_breakpoint_expression(
-        _self: Any, pybreakpoint: Any, info: Any, new_frame: FrameType
+        self: Any, pybreakpoint: Any, info: Any, new_frame: FrameType
     ) -> None:
+        if not getattr(pybreakpoint, "is_logpoint", False):
+            evaluate(self, pybreakpoint, info, new_frame)
+            return
         info.pydev_message = ""  # or pydevd would say it
         if not pybreakpoint.has_condition:  # else the condition is asked first
             log(pybreakpoint.expression, new_frame)
