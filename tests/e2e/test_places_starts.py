@@ -111,6 +111,28 @@ def test_a_condition_on_the_rank(client: Client) -> None:
     assert visits.found == [1, 1]
 
 
+def test_a_step_over_a_collective_ends(client: Client) -> None:
+    """Rank 1 waits in the native collective, or is held before it and released for the step."""
+    pytest.importorskip("torch")
+    (line,) = RANKS.lines("breakpoint")
+    breakpoints = {RANKS.path: [{"line": line, "condition": "rank == 0 and step == 0"}]}
+    client.launch(**torchrun(), breakpoints=breakpoints)
+    children = [client.wait_child() for _ in range(2)]
+    ranks = {
+        child.configuration["name"]: client.attach_child(child, breakpoints=breakpoints)
+        for child in children
+    }
+    zero, one = ranks["rank 0"], ranks["rank 1"]
+    stop = zero.until_stopped()
+    assert zero.evaluate("x.item()", stop.frame_id, "hover")["result"] == "0.0"
+    stop = zero.step("next", stop)
+    assert stop.line == line - 2
+    held = one.wait_event("stopped")
+    assert held["description"].startswith("Held: rank 0 stopped at torch_ranks.py:")
+    zero.resume(stop.thread_id)
+    assert client.until_exit() == 0
+
+
 ACCELERATE = ["--mixed_precision=no", "--num_machines=1", "--dynamo_backend=no"]
 
 
