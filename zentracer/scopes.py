@@ -11,7 +11,7 @@ import threading
 from types import FrameType
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from zentracer.control.pydevd.shown import frame_of
+from zentracer.control.pydevd.client_ids import frame_of
 from zentracer.present.kinds import MODULE, kind_of
 from zentracer.present.rows import Child, Group
 

@@ -8,30 +8,49 @@ from zentracer_dap.headless.problem import UsageProblem
 
 
 def test_no_option_means_the_filters_that_are_on_by_default():
-    assert parse_breaks([]) == [{"filter": "zentracer.nonfinite"}]
+    assert parse_breaks([]).filters == [{"filter": "zentracer.nonfinite"}]
 
 
 @pytest.mark.parametrize("name", ["nonfinite", "zentracer.nonfinite"])
 def test_short_and_full_names(name: str):
-    assert parse_breaks([name]) == [{"filter": "zentracer.nonfinite"}]
+    assert parse_breaks([name]).filters == [{"filter": "zentracer.nonfinite"}]
 
 
 def test_the_condition_is_all_that_follows_the_first_colon():
-    assert parse_breaks(["nonfinite: x[1:2] > 0"]) == [
+    assert parse_breaks(["nonfinite: x[1:2] > 0"]).filters == [
         {"filter": "zentracer.nonfinite", "condition": "x[1:2] > 0"}
     ]
 
 
 def test_several_breaks_keep_their_order():
-    first, second = parse_breaks(["nonfinite:step > 3", "nonfinite"])
+    first, second = parse_breaks(["nonfinite:step > 3", "nonfinite"]).filters
     assert first["condition"] == "step > 3"
     assert "condition" not in second
 
 
 def test_all_is_every_filter_with_one_condition():
     wanted = [item.id for item in FILTERS]
-    assert [item["filter"] for item in parse_breaks(["all"])] == wanted
-    assert {item["condition"] for item in parse_breaks(["all:step > 3"])} == {"step > 3"}
+    assert [item["filter"] for item in parse_breaks(["all"]).filters] == wanted
+    assert {item["condition"] for item in parse_breaks(["all:step > 3"]).filters} == {"step > 3"}
+
+
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("module:encoder.*", {"name": "module:encoder.*"}),
+        ("op:aten.softmax if nan > 0", {"name": "op:aten.softmax", "condition": "nan > 0"}),
+        ("step", {"name": "step"}),
+        ("step:12", {"name": "step:12"}),
+        (
+            "backward:fc if x if step else 0",
+            {"name": "backward:fc", "condition": "x if step else 0"},
+        ),
+    ],
+)
+def test_breakpoints_by_name(option: str, wanted: object):
+    breaks = parse_breaks([option])
+    assert breaks.filters == []
+    assert breaks.functions == [wanted]
 
 
 def problem(option: str) -> str:
@@ -67,3 +86,9 @@ def test_the_caret_stays_within_an_unfinished_condition():
 
 def test_a_colon_without_condition():
     assert "nothing follows the colon" in problem("nonfinite:")
+
+
+def test_a_name_without_a_name_and_a_condition_without_one():
+    assert "nothing follows the colon" in problem("module:")
+    assert "nothing follows 'if'" in problem("module:fc if ")
+    assert "step >" in problem("module:fc if step >")

@@ -53,7 +53,7 @@ def test_the_module_may_lie_in_the_current_folder():
 def test_options_with_equals_sign():
     options = read("--report=out.html", "--break=nonfinite:step > 2", "train.py")
     assert options.report == Path("out.html").absolute()
-    assert options.break_on[0]["condition"] == "step > 2"
+    assert options.breaks.filters[0]["condition"] == "step > 2"
 
 
 def test_no_program():

@@ -98,6 +98,8 @@ class BreakpointStatus:
     verified: bool
     message: Optional[str] = None
     """Why it is not verified, or a warning; a sentence for the user."""
+    pending: bool = False
+    """Whether it may become verified later, when what it names is there."""
 
 
 @body

@@ -154,6 +154,8 @@ def as_dap(status: BreakpointStatus) -> Json:
     breakpoint: Json = {"id": status.id, "verified": status.verified}
     if status.message:
         breakpoint["message"] = status.message
+    if status.pending and not status.verified:
+        breakpoint["reason"] = "pending"
     return breakpoint
 
 

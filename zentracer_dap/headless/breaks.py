@@ -1,27 +1,69 @@
-"""``--break FILTER[:CONDITION]``: which findings the user asked for."""
+"""``--break FILTER[:CONDITION]`` and ``--break module:GLOB[ if CONDITION]``: where to stop."""
 
 from __future__ import annotations
 
 import ast
 import difflib
+from dataclasses import dataclass, field
 from typing import Any
 
 from zentracer.wire.filters import FILTERS, PREFIX
 from zentracer_dap.headless.problem import UsageProblem
 
+KINDS = ("module", "backward", "op", "step")
+"""Kinds of breakpoints by name."""
 ALL = "all"
 """Stands for every filter."""
 
 
-def parse_breaks(options: list[str]) -> list[dict[str, Any]]:
-    """Turn the options into the items of ``breakOn``; none means the filters' defaults.
+@dataclass(frozen=True)
+class Breaks:
+    """What the user asked for."""
+
+    filters: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The items of ``breakOn``."""
+    functions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The items of ``setFunctionBreakpoints``."""
+
+
+def parse_breaks(options: list[str]) -> Breaks:
+    """Read the options; none means the filters' defaults.
 
     Raises:
         UsageProblem: a filter has no such name, or a condition is not an expression.
     """
+    breaks = Breaks()
     if not options:
-        return [{"filter": item.id} for item in FILTERS if item.default]
-    return [item for option in options for item in _parse(option)]
+        breaks.filters.extend({"filter": item.id} for item in FILTERS if item.default)
+    for option in options:
+        name = _function_name(option)
+        if name is not None:
+            breaks.functions.append(_function(name, option))
+        else:
+            breaks.filters.extend(_parse(option))
+    return breaks
+
+
+def _function_name(option: str) -> str | None:
+    """Return what a breakpoint by name names; None if the option is about a filter."""
+    name = option.partition(" if ")[0].strip()
+    kind, colon, _ = name.partition(":")
+    return name if kind in KINDS and (colon or kind == "step") else None
+
+
+def _function(name: str, option: str) -> dict[str, Any]:
+    if name.endswith(":") and name != "step:":
+        raise UsageProblem(f"--break {option}: nothing follows the colon; write a name or a glob")
+    _, given, condition = option.partition(" if ")
+    if not given:
+        return {"name": name}
+    condition = condition.strip()
+    if not condition:
+        raise UsageProblem(
+            f"--break {option}: nothing follows 'if'; leave it out or add a condition"
+        )
+    _check_syntax(condition, option)
+    return {"name": name, "condition": condition}
 
 
 def _parse(option: str) -> list[dict[str, Any]]:
@@ -42,7 +84,10 @@ def _filter_id(name: str) -> str:
     near = difflib.get_close_matches(short.lower(), short_names, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     offered = ", ".join(f"{item.id[len(PREFIX) :]} ({item.label})" for item in FILTERS)
-    raise UsageProblem(f"--break: there is no filter {name!r}.{hint}\nFilters: {offered}")
+    raise UsageProblem(
+        f"--break: there is no filter {name!r}.{hint}\nFilters: {offered}\n"
+        "By name: module:GLOB, backward:GLOB, op:GLOB, step, step:N"
+    )
 
 
 def _check_syntax(condition: str, option: str) -> None:

@@ -67,7 +67,7 @@ class Run:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._sessions: dict[Connection, Session] = {}
         self._program = Program(stdout_to_stderr=options.json)
-        self._root = Session(self, "launch", self._configuration(), options.break_on)
+        self._root = Session(self, "launch", self._configuration(), options.breaks)
         self._over = False
         self._ending = False
         self._exit_code: int | None = None
@@ -119,7 +119,7 @@ class Run:
             "justMyCode": True,
             "env": _environment(),
             "zentracer": {
-                "breakOn": self._options.break_on,
+                "breakOn": self._options.breaks.filters,
                 "precise": self._options.precise,
                 "advice": self._options.advice,
                 "holdRanks": False,  # nobody looks around at a stop here
@@ -224,15 +224,20 @@ class Run:
         return False
 
     def _refusal(self, index: int, message: str) -> str:
-        breaks = self._options.break_on
+        breaks = [*self._options.breaks.filters, *self._options.breaks.functions]
         item = breaks[index] if index < len(breaks) else {}
         if condition := item.get("condition"):
             return refusal(condition, message)
-        return f"{item.get('filter', '--break')}: {message}"
+        return f"{item.get('filter') or item.get('name') or '--break'}: {message}"
 
     def break_changed(self, message: str) -> None:
         """Say that a break stepped aside."""
         self._say_once(message)
+
+    def break_unmet(self, session: Session, name: str, message: str) -> None:
+        """Say what was never there; of the launched process, which all others inherit from."""
+        if session is self._root:
+            self._say_once(f"{name} was not reached: {message}")
 
     def open_terminal(self, arguments: Message) -> int:
         """Start the program on our own stdin, stdout and stderr."""
@@ -241,7 +246,7 @@ class Run:
     def open_child(self, configuration: Message) -> None:
         """Attach to a process of the program's: a rank, a worker."""
         target = part(configuration, "connect")
-        child = Session(self, "attach", configuration, self._options.break_on)
+        child = Session(self, "attach", configuration, self._options.breaks)
         try:
             connection = Connection.connect(
                 target.get("host", "127.0.0.1"), int(target["port"]), self._receive

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zentracer.wire.decode import decode
+from zentracer.wire.filters import FUNCTION
 from zentracer.wire.messages import HitDetails
 
 Json = dict[str, Any]
@@ -29,9 +30,14 @@ class Finding:
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """Equal for hits with the same cause: filter or rule, and line to blame."""
+        """Equal for hits with the same cause: filter or rule, and line to blame.
+
+        On one line there may be breakpoints on several modules and operations.
+        """
+        details = self.details
+        named = f" {details.module} {details.op}" if details.filter == FUNCTION.id else ""
         return (
-            self.rule or self.details.filter,
+            (self.rule or details.filter) + named,
             self.details.origin.path,
             self.details.origin.line,
         )

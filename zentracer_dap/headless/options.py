@@ -6,10 +6,9 @@ import argparse
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from zentracer.wire.filters import FILTERS, PREFIX
-from zentracer_dap.headless.breaks import parse_breaks
+from zentracer_dap.headless.breaks import Breaks, parse_breaks
 from zentracer_dap.headless.problem import UsageProblem
 from zentracer_dap.headless.target import Target, find_target
 
@@ -28,6 +27,12 @@ TAKE_VALUE = ("--break", "--report", "--python")
 EPILOG = """\
 filters for --break:
 {filters}
+
+and by name, each with " if CONDITION" behind it if wanted:
+  module:GLOB  before a module runs, e.g. 'module:encoder.layers.* if absmax > 100'
+  backward:GLOB  when the gradients of a module's output arrive
+  op:GLOB  after an operation, e.g. op:aten.softmax or op:torch.log
+  step, step:N  when a training step is complete
 
 conditions are Python expressions over
   module op phase step epoch rank x name shape dtype device size
@@ -52,7 +57,7 @@ class Options:
     """What the user asked for, checked."""
 
     target: Target
-    break_on: list[dict[str, Any]]
+    breaks: Breaks
     stop_at_first: bool
     json: bool
     report: Path | None
@@ -74,7 +79,7 @@ def read_options(argv: list[str]) -> Options:
         raise UsageProblem(f"no program given\nusage: {USAGE}")
     return Options(
         target=find_target(given.script, given.module, arguments, given.python),
-        break_on=parse_breaks(given.breaks),
+        breaks=parse_breaks(given.breaks),
         stop_at_first=given.first,
         json=given.json,
         report=_report_path(given.report),
@@ -105,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILTER[:CONDITION]",
-        help="what to look for, or all; may be given several times",
+        help="what to look for, or all, or a name (see below); may be given several times",
     )
     add("--first", action="store_true", help="end the program at the first finding")
     add(

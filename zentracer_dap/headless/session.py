@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Protocol, cast
 
+from zentracer_dap.headless.breaks import Breaks
 from zentracer_dap.headless.dap import Connection, Message
 
 CLIENT: Message = {
@@ -22,6 +23,9 @@ CLIENT: Message = {
 UNCAUGHT = "uncaught"
 """debugpy's filter for exceptions that end a thread: frameworks' own are explained there. What the
 program handles itself does not stop it, and after any other it is resumed, to end as it would."""
+
+_FOUND = ("exception", "function breakpoint", "data breakpoint")
+"""Reasons of stops that have something to tell."""
 
 ATTEMPTS = 5
 """How often breaks are set before a refusal is taken for final: the adapter also refuses while
@@ -49,6 +53,10 @@ class Host(Protocol):
 
     def break_changed(self, message: str) -> None:
         """A break that was set cannot work after all."""
+        ...
+
+    def break_unmet(self, session: Session, name: str, message: str) -> None:
+        """The process has ended, and nothing had that name."""
         ...
 
     def open_terminal(self, arguments: Message) -> int:
@@ -83,13 +91,13 @@ class Host(Protocol):
 class Session:
     """Starts one process or attaches to one, arms the breaks, and reports its stops."""
 
-    def __init__(
-        self, host: Host, start: str, configuration: Message, break_on: list[Message]
-    ) -> None:
+    def __init__(self, host: Host, start: str, configuration: Message, breaks: Breaks) -> None:
         self._host = host
         self._start = start
         self._configuration = configuration
-        self._break_on = break_on
+        self._breaks = breaks
+        self._waiting: dict[int, tuple[str, str]] = {}
+        """By id, breaks by name that nothing has matched yet: name and reason."""
         self._answers: dict[int, Callable[[Message], None]] = {}
         self._over = False
         self._connection: Connection | None = None
@@ -144,11 +152,12 @@ class Session:
     def _configure(self, attempt: int = 1) -> None:
         if self._start == "attach":  # the adapter arms the program's other processes by itself
             self._ask("setExceptionBreakpoints", {"filters": [UNCAUGHT]})
+            self._ask("setFunctionBreakpoints", {"breakpoints": self._breaks.functions})
             self._ask("configurationDone", {})
             return
         options = [
             {"filterId" if key == "filter" else key: value for key, value in item.items()}
-            for item in self._break_on
+            for item in self._breaks.filters
         ]
         self._ask(
             "setExceptionBreakpoints",
@@ -160,7 +169,25 @@ class Session:
         refused = [(index - 1, why) for index, why in refusals(answer) if index]
         if refused and attempt < ATTEMPTS:
             self._configure(attempt + 1)
-        elif self._host.may_run(refused):
+        elif not self._breaks.functions:
+            self._run(refused)
+        else:
+            self._ask(
+                "setFunctionBreakpoints",
+                {"breakpoints": self._breaks.functions},
+                lambda functions: self._on_functions_set(functions, refused),
+            )
+
+    def _on_functions_set(self, answer: Message, refused: list[tuple[int, str]]) -> None:
+        statuses: list[Message] = part(answer, "body").get("breakpoints") or []
+        for item, status in zip(self._breaks.functions, statuses):
+            if status.get("reason") == "pending":
+                self._waiting[status.get("id", 0)] = item["name"], str(status.get("message"))
+        first = len(self._breaks.filters)
+        self._run([*refused, *((first + index, why) for index, why in refusals(answer))])
+
+    def _run(self, refused: list[tuple[int, str]]) -> None:
+        if self._host.may_run(refused):
             self._ask("configurationDone", {})
 
     # -- while it runs ---------------------------------------------------------------------------
@@ -185,7 +212,9 @@ class Session:
 
     def _on_stopped(self, body: Message) -> None:
         thread = int(body.get("threadId", 0))
-        if body.get("reason") != "exception":
+        for number in cast("list[int]", body.get("hitBreakpointIds") or []):
+            self._waiting.pop(number, None)
+        if body.get("reason") not in _FOUND:
             self._host.stopped_elsewhere(self, thread, str(body.get("reason")))
             return
 
@@ -199,8 +228,14 @@ class Session:
         self._ask("exceptionInfo", {"threadId": thread}, show)
 
     def _on_break_changed(self, status: Message) -> None:
-        if not status.get("verified", True) and status.get("message"):
-            self._host.break_changed(str(status["message"]))
+        waits = self._waiting.pop(status.get("id", 0), None)
+        if status.get("verified", True) or not status.get("message"):
+            return
+        message = str(status["message"])
+        if status.get("reason") == "pending":
+            self._waiting[status.get("id", 0)] = waits[0] if waits else "--break", message
+        else:
+            self._host.break_changed(message)
 
     def _on_request(self, request: Message) -> None:
         assert self._connection is not None
@@ -222,6 +257,8 @@ class Session:
     def _end(self) -> None:
         if not self._over:
             self._over = True
+            for name, message in self._waiting.values():
+                self._host.break_unmet(self, name, message)
             self._host.ended(self)
 
 
@@ -239,7 +276,7 @@ def refusals(answer: Message) -> list[tuple[int, str]]:
     return [
         (index, str(status.get("message") or "it could not be set"))
         for index, status in enumerate(statuses)
-        if not status.get("verified")
+        if not status.get("verified") and status.get("reason") != "pending"
     ]
 
 
