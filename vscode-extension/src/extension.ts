@@ -12,6 +12,7 @@ import * as inspectTensor from "./features/inspectTensor";
 import * as quickFix from "./features/quickFix";
 import * as sessionsView from "./features/sessionsView";
 import * as statusBar from "./features/statusBar";
+import * as stopLine from "./features/stopLine";
 import * as tensorHover from "./features/tensorHover";
 import * as tensorPanel from "./features/tensorPanel";
 import * as walkthrough from "./features/walkthrough";
@@ -21,6 +22,7 @@ const FEATURES = [
   breakpointsView,
   findingsView,
   statusBar,
+  stopLine,
   quickFix,
   eagerOffer,
   walkthrough,

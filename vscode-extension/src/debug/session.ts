@@ -1,8 +1,14 @@
 /** One debug session: what passed by, and what its adapter told. */
 import type * as vscode from "vscode";
 import { type EventName, readEvent } from "../pure/guards";
-import { RunState, type State } from "../pure/runState";
-import type { Finding, Process, StepSeen, TensorBreakpointState } from "../wire/generated";
+import { RunState, type State, type ToldStop } from "../pure/runState";
+import type {
+  DataBreakpointState,
+  Finding,
+  Process,
+  StepSeen,
+  TensorBreakpointState,
+} from "../wire/generated";
 import type { ZenSession } from "./sessions";
 
 export class Session implements ZenSession {
@@ -10,6 +16,7 @@ export class Session implements ZenSession {
   readonly root: Session;
   processes: readonly Process[] = [];
   breakpoints: readonly TensorBreakpointState[] = [];
+  dataBreakpoints: readonly DataBreakpointState[] = [];
   findings: readonly Finding[] = [];
   readonly steps = new Map<number, StepSeen>();
   notices: readonly string[] = [];
@@ -44,6 +51,10 @@ export class Session implements ZenSession {
     return this.run.stoppedText;
   }
 
+  get told(): ToldStop | undefined {
+    return this.run.told;
+  }
+
   /** Takes one message from the adapter; returns whether a thread has just stopped. */
   observe(message: unknown): boolean {
     const before = this.run.pid;
@@ -58,6 +69,9 @@ export class Session implements ZenSession {
     switch (name) {
       case "breakpoints":
         this.breakpoints = readEvent(name, body).breakpoints;
+        return;
+      case "data_breakpoints":
+        this.dataBreakpoints = readEvent(name, body).breakpoints;
         return;
       case "findings":
         this.findings = readEvent(name, body).findings;

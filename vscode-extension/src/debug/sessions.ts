@@ -1,10 +1,11 @@
 /** The debug sessions that ZenTracer takes part in, and what their adapters told about them. */
 import * as vscode from "vscode";
-import { isEventName, readAnswer } from "../pure/guards";
+import { type EventName, isEventName, readAnswer } from "../pure/guards";
 import { OncePerFrame } from "../pure/frames";
 import { protocolMismatch } from "../pure/protocol";
-import type { State } from "../pure/runState";
+import type { State, ToldStop } from "../pure/runState";
 import type {
+  DataBreakpointState,
   Finding,
   Messages,
   Process,
@@ -22,9 +23,10 @@ export interface ZenSession {
   readonly isOurs: boolean;
   /** Version of the adapter. */
   readonly version: string | undefined;
-  /** On the root, as the next three are. */
+  /** On the root, as the next four are. */
   readonly processes: readonly Process[];
   readonly breakpoints: readonly TensorBreakpointState[];
+  readonly dataBreakpoints: readonly DataBreakpointState[];
   readonly findings: readonly Finding[];
   /** Latest step of each process, by pid. */
   readonly steps: ReadonlyMap<number, StepSeen>;
@@ -36,6 +38,8 @@ export interface ZenSession {
   /** Of the process that this session debugs, once known. */
   readonly pid: number | undefined;
   readonly state: State;
+  /** The latest stop that says more than its reason, while it lasts. */
+  readonly told: ToldStop | undefined;
   /** Description of the stop, while stopped. */
   readonly stoppedText: string | undefined;
 }
@@ -111,7 +115,10 @@ export class Sessions implements vscode.Disposable {
     if (session.state === "ended") throw new Error("The debug session has ended.");
     if (!session.isOurs) throw new Error(notOurs(session.debug));
     const body: unknown = await session.debug.customRequest(PREFIX + name, args);
-    return readAnswer(name, body);
+    const answer = readAnswer(name, body);
+    // What the event would tell a moment later: whoever changes the list next begins with this one.
+    if (name === "set_data_breakpoints") this.hear(session, "data_breakpoints", body);
+    return answer;
   }
 
   dispose(): void {
@@ -142,13 +149,14 @@ export class Sessions implements vscode.Disposable {
   }
 
   private onMessage(session: Session, message: unknown): void {
-    const { state, stoppedText, pid, handshake } = session.run;
+    const { state, stoppedText, told, pid, handshake } = session.run;
     const stops = session.observe(message);
     const now = session.run;
     if (now.handshake && now.handshake !== handshake) this.greet(session, now.handshake.protocolVersion);
     const isNew =
       now.state !== state ||
       now.stoppedText !== stoppedText ||
+      now.told !== told ||
       now.pid !== pid ||
       now.handshake !== handshake;
     if (isNew || stops) this.batch.request();
@@ -164,12 +172,15 @@ export class Sessions implements vscode.Disposable {
     if (!event.event.startsWith(PREFIX)) return;
     const name = event.event.slice(PREFIX.length);
     const session = this.live.get(event.session.id);
-    if (!session || !isEventName(name)) return;
+    if (session && isEventName(name)) this.hear(session, name, event.body);
+  }
+
+  private hear(session: ZenSession, name: EventName, body: unknown): void {
     try {
-      session.root.receive(name, event.body);
+      this.live.get(session.root.debug.id)?.receive(name, body);
     } catch (error) {
       // An adapter of another version: that one event is lost, and the log says which.
-      this.log.warn(`ignored the event ${event.event}: ${String(error)}`);
+      this.log.warn(`ignored the event ${PREFIX}${name}: ${String(error)}`);
       return;
     }
     this.batch.request();

@@ -1,23 +1,22 @@
-/** The Tensor Breakpoints view: those of the editor, of the configuration, and those added here. */
+/** The Tensor Breakpoints view: those of the editor, of the configuration, and those set in it. */
 import * as vscode from "vscode";
-import type { Sessions } from "../debug/sessions";
-import { FIRST_FILTERS, type Filter, labelOf, offeredFilters } from "../pure/breakpointsFilters";
-import {
-  type Added,
-  keyOf,
-  withAdded,
-  withEnabled,
-  withReplaced,
-  withoutKey,
-} from "../pure/breakpointsList";
-import { breakpointsTree, keyOfRow, titleOf } from "../pure/breakpointsTree";
+import type { Sessions, ZenSession } from "../debug/sessions";
+import { labelOf } from "../pure/breakpointsFilters";
+import { withAdded } from "../pure/breakpointsList";
+import { breakpointsTree } from "../pure/breakpointsTree";
+import { dataTree } from "../pure/dataTree";
 import { AddedBreakpoints } from "./addedBreakpoints";
-import { askCondition } from "./conditionInput";
+import { type Handle, Handles } from "./breakpointHandles";
+import { pickPurpose } from "./breakPurpose";
+import { DataBreakpoints } from "./dataBreakpoints";
+import { Filters } from "./filters";
+import { registerFunctionBreakpoints, settleFunction } from "./functionBreakpoints";
 import { pickModule } from "./modulePicker";
 import { NodeTree } from "./nodeTree";
 
 export function register(context: vscode.ExtensionContext, sessions: Sessions): void {
   const added = new AddedBreakpoints(context.workspaceState, sessions);
+  const data = new DataBreakpoints(sessions);
   const filters = new Filters();
   const tree = new NodeTree();
   const view = vscode.window.createTreeView("zentracer.breakpoints", {
@@ -27,10 +26,13 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
   const refresh = (): void => {
     const root = sessions.active()?.root;
     const name = (filter: string): string => labelOf(filters.all(), filter);
-    tree.show(breakpointsTree(root?.breakpoints ?? [], added.list(), name, root !== undefined));
+    tree.show([
+      ...breakpointsTree(root?.breakpoints ?? [], added.list(), name, root !== undefined),
+      ...dataTree(root?.dataBreakpoints ?? [], (pid) => (root ? processName(root, pid) : "")),
+    ]);
     view.message = added.problem();
   };
-  const commands = new Commands(added, filters, sessions);
+  const commands = new Commands(added, new Handles(added, data, filters), filters, sessions);
   context.subscriptions.push(
     tree,
     added,
@@ -40,33 +42,22 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
     added.onDidChange(refresh),
     view.onDidChangeCheckboxState(({ items }) => void commands.tick(items)),
     ...commands.register(),
+    ...data.register(),
+    ...registerFunctionBreakpoints(),
   );
   refresh();
 }
 
-/** What the adapters in use offer. */
-class Filters implements vscode.Disposable {
-  private known = FIRST_FILTERS;
-  private readonly tracking = vscode.debug.registerDebugAdapterTrackerFactory("*", {
-    createDebugAdapterTracker: () => ({
-      onDidSendMessage: (message: unknown) => {
-        this.known = offeredFilters(message) ?? this.known;
-      },
-    }),
-  });
-
-  all(): readonly Filter[] {
-    return this.known;
-  }
-
-  dispose(): void {
-    this.tracking.dispose();
-  }
+/** Only where there are several, it matters which one. */
+function processName(root: ZenSession, pid: number): string {
+  const { processes } = root;
+  return processes.length > 1 ? (processes.find((one) => one.pid === pid)?.name ?? "") : "";
 }
 
 class Commands {
   constructor(
     private readonly added: AddedBreakpoints,
+    private readonly handles: Handles,
     private readonly filters: Filters,
     private readonly sessions: Sessions,
   ) {}
@@ -77,97 +68,88 @@ class Commands {
     return [
       on("addTensorBreakpoint", () => this.add()),
       on("pickModule", () => this.addInModule()),
-      on("editTensorBreakpoint", (row) => this.edit(row)),
-      on("removeTensorBreakpoint", (row) => this.remove(row)),
-      on("toggleTensorBreakpoint", (row) => this.toggle(row)),
+      on("editTensorBreakpoint", (row) => this.with(row, "Edit", (it) => it.edit())),
+      on("removeTensorBreakpoint", (row) => this.with(row, "Remove", (it) => it.remove())),
+      on("toggleTensorBreakpoint", (row) =>
+        this.with(row, "Enable or disable", (it) => it.enable(!it.isEnabled)),
+      ),
     ];
   }
 
   async tick(items: readonly [string, vscode.TreeItemCheckboxState][]): Promise<void> {
-    let list = this.added.list();
     for (const [row, state] of items) {
-      const key = keyOfRow(row);
-      if (key !== undefined) list = withEnabled(list, key, state === vscode.TreeItemCheckboxState.Checked);
+      await reporting(this.handles.of(row)?.enable(state === vscode.TreeItemCheckboxState.Checked));
     }
-    await this.added.set(list);
   }
 
   /** What, where, and on which condition; each step can be left as it is. */
   private async add(): Promise<void> {
-    const filter = await this.pickFilter();
-    const picked = filter && (await pickModule(this.sessions, "any"));
+    const filter = await pickPurpose("Tensor breakpoint: stop on", this.filters.all(), undefined);
+    if (filter?.kind !== "exception") return;
+    const picked = await pickModule(this.sessions, "any");
     if (!picked) return;
-    const item = { filter: filter.id, module: picked.module, condition: null, enabled: true };
-    await this.settle(item, this.added.list(), (list, next) => withAdded(list, next));
+    await this.handles.add({
+      filter: filter.filter,
+      module: picked.module,
+      condition: null,
+      enabled: true,
+    });
   }
 
+  /** Where, then what to stop for: the module itself, its gradients, or a tensor exception in it. */
   private async addInModule(): Promise<void> {
     const picked = await pickModule(this.sessions, "one");
-    const filter = picked && (await this.pickFilter());
-    if (!filter) return;
-    const item = { filter: filter.id, module: picked.module, condition: null, enabled: true };
+    const module = picked?.module ?? null;
+    if (module === null) return;
+    const purpose = await pickPurpose(`Break in ${module}`, this.filters.all(), module);
+    if (!purpose) return;
+    if (purpose.kind === "function") {
+      await settleFunction(purpose.name, purpose.isLimited);
+      return;
+    }
+    const item = { filter: purpose.filter, module, condition: null, enabled: true };
+    if (purpose.isLimited) {
+      await this.handles.add(item);
+      return;
+    }
     await this.added.set(withAdded(this.added.list(), item));
     await vscode.commands.executeCommand("zentracer.breakpoints.focus");
   }
 
-  private async edit(row: unknown): Promise<void> {
-    const item = await this.chosen(row, "Edit which tensor breakpoint?");
-    if (!item) return;
-    const key = keyOf(item);
-    await this.settle(item, this.added.list(), (list, next) => withReplaced(list, key, next));
-  }
-
-  private async remove(row: unknown): Promise<void> {
-    const item = await this.chosen(row, "Remove which tensor breakpoint?");
-    if (item) await this.added.set(withoutKey(this.added.list(), keyOf(item)));
-  }
-
-  private async toggle(row: unknown): Promise<void> {
-    const item = await this.chosen(row, "Enable or disable which tensor breakpoint?");
-    if (item) await this.added.set(withEnabled(this.added.list(), keyOf(item), !item.enabled));
-  }
-
-  /** Asks for the condition, tries it in the running program, and goes back if the user does. */
-  private async settle(
-    item: Added,
-    before: readonly Added[],
-    place: (list: readonly Added[], next: Added) => readonly Added[],
+  private async with(
+    row: unknown,
+    what: string,
+    act: (handle: Handle) => Promise<void>,
   ): Promise<void> {
-    const check = async (condition: string | null): Promise<string | undefined> => {
-      const next = { ...item, condition };
-      await this.added.set(place(before, next));
-      return this.added.refusal(next);
-    };
-    const title = `Condition of “${titleOf({ ...item, label: labelOf(this.filters.all(), item.filter) })}”`;
-    const condition = await askCondition(title, item.condition, check);
-    if (condition === undefined && this.added.list() !== before) await this.added.set(before);
-    if (condition !== undefined) await vscode.commands.executeCommand("zentracer.breakpoints.focus");
+    const handle =
+      typeof row === "string" ? this.handles.of(row) : await this.pick(`${what} which tensor breakpoint?`);
+    if (handle) await reporting(act(handle));
   }
 
-  private async pickFilter(): Promise<Filter | undefined> {
-    const all = this.filters.all();
-    if (all.length <= 1) return all[0];
-    const rows = all.map((filter) => ({ label: filter.label, detail: filter.description, filter }));
-    const title = "Tensor breakpoint: stop on";
-    return (await vscode.window.showQuickPick(rows, { title, matchOnDetail: true }))?.filter;
-  }
-
-  /** The row's breakpoint, or the one that the user picks when called from the palette. */
-  private async chosen(row: unknown, question: string): Promise<Added | undefined> {
-    const list = this.added.list();
-    const key = typeof row === "string" ? keyOfRow(row) : undefined;
-    if (key !== undefined) return list.find((item) => keyOf(item) === key);
-    if (list.length === 0) {
+  /** The breakpoint that the user picks when called from the palette. */
+  private async pick(question: string): Promise<Handle | undefined> {
+    const all = this.handles.all();
+    if (all.length === 0) {
       void vscode.window.showInformationMessage(
         "No tensor breakpoint was added here. Those of the editor are in the Breakpoints view of Run and Debug.",
       );
       return undefined;
     }
-    const rows = list.map((item) => ({
-      label: titleOf({ ...item, label: labelOf(this.filters.all(), item.filter) }),
-      description: [item.enabled ? "" : "disabled", item.condition ?? ""].filter(Boolean).join(" · "),
-      item,
+    const rows = all.map((handle) => ({
+      label: handle.title,
+      description: [handle.isEnabled ? "" : "disabled", handle.details].filter(Boolean).join(" · "),
+      handle,
     }));
-    return (await vscode.window.showQuickPick(rows, { title: "Tensor breakpoint", placeHolder: question }))?.item;
+    const options = { title: "Tensor breakpoint", placeHolder: question };
+    return (await vscode.window.showQuickPick(rows, options))?.handle;
+  }
+}
+
+/** Says why a change was not made: its process may just have ended. */
+async function reporting(change: Promise<void> | undefined): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    void vscode.window.showWarningMessage(error instanceof Error ? error.message : String(error));
   }
 }

@@ -23,16 +23,16 @@ async function expressionFor(argument: unknown, last: string): Promise<string | 
     case "expression":
       return found.expression;
     case "editor":
-      return inEditor() ?? (await ask(last));
+      return expressionInEditor() ?? (await ask(last));
     case "nameless":
       return await ask(found.name);
     case "palette":
-      return await ask(inEditor() ?? last);
+      return await ask(expressionInEditor() ?? last);
   }
 }
 
 /** The selection; without one the name under the cursor, which calls nothing. */
-function inEditor(): string | undefined {
+export function expressionInEditor(): string | undefined {
   const editor = vscode.window.activeTextEditor;
   if (editor?.document.languageId !== "python") return undefined;
   const { document, selection } = editor;

@@ -19,6 +19,12 @@ export function register(context: vscode.ExtensionContext, sessions: Sessions): 
   );
 }
 
+const LINKS = [
+  { title: "$(graph) Inspect Tensor", command: "zentracer.inspectTensor" },
+  { title: "$(debug-breakpoint-data) Break When Value Changes", command: "zentracer.breakWhenChanged" },
+  { title: "Break When NaN", command: "zentracer.breakWhenNan" },
+];
+
 async function hover(
   sessions: Sessions,
   document: vscode.TextDocument,
@@ -51,9 +57,10 @@ async function evaluate(
 
 function card(expression: string, summary: string): vscode.MarkdownString {
   const text = new vscode.MarkdownString(undefined, true);
-  text.isTrusted = { enabledCommands: ["zentracer.inspectTensor"] };
+  text.isTrusted = { enabledCommands: LINKS.map(({ command }) => command) };
   text.appendCodeblock(`${expression}: ${summary}`, "text");
   const argument = encodeURIComponent(JSON.stringify([{ expression }]));
-  text.appendMarkdown(`[$(graph) Inspect Tensor](command:zentracer.inspectTensor?${argument})`);
+  const links = LINKS.map(({ title, command }) => `[${title}](command:${command}?${argument})`);
+  text.appendMarkdown(links.join("&nbsp;&nbsp;&nbsp;"));
   return text;
 }

@@ -18,6 +18,7 @@ import type { Situation } from "../pure/tensorSituation";
 import type { Look, TensorFrames } from "./tensorFrames";
 
 const COMMANDS: Readonly<Record<Action, string>> = {
+  breakWhenChanged: "zentracer.breakWhenChanged",
   startDebugging: "workbench.action.debug.start",
   copyAdapterPath: "zentracer.copyAdapterPath",
 };
@@ -145,11 +146,19 @@ export class TensorPanelView {
         void vscode.env.clipboard.writeText(message.text);
         return;
       case "action":
-        void vscode.commands.executeCommand(COMMANDS[message.action]);
+        void vscode.commands.executeCommand(COMMANDS[message.action], this.watched(message.action));
         return;
       case "reload":
         this.load();
     }
+  }
+
+  /** What a data breakpoint of this panel is for. */
+  private watched(action: Action): object | undefined {
+    if (action !== "breakWhenChanged") return undefined;
+    const look = this.look();
+    const where = look && { frameId: look.frameId, sessionId: look.session.debug.id };
+    return { expression: this.expression, ...where };
   }
 
   private async answer(message: Extract<ToHost, { type: "query" }>): Promise<void> {

@@ -1,6 +1,7 @@
 /** The tensor breakpoints that were added in ZenTracer's view: a list without duplicates. */
 import type { SetTensorBreakpoints, TensorBreakpointState } from "../wire/generated";
 import { isRecord } from "./guards";
+import { changesOf } from "./listChanges";
 
 export interface Added {
   readonly filter: string;
@@ -14,27 +15,7 @@ export function keyOf(breakpoint: Pick<Added, "filter" | "module" | "condition">
   return JSON.stringify([breakpoint.filter, breakpoint.module, breakpoint.condition]);
 }
 
-/** Puts one at the end, or enables the one that is there already. */
-export function withAdded(list: readonly Added[], item: Added): readonly Added[] {
-  return list.some((other) => keyOf(other) === keyOf(item))
-    ? list.map((other) => (keyOf(other) === keyOf(item) ? item : other))
-    : [...list, item];
-}
-
-/** Puts `item` in the place of the one with `key`; a second one of the same kind goes. */
-export function withReplaced(list: readonly Added[], key: string, item: Added): readonly Added[] {
-  return list
-    .filter((other) => keyOf(other) === key || keyOf(other) !== keyOf(item))
-    .map((other) => (keyOf(other) === key ? item : other));
-}
-
-export function withoutKey(list: readonly Added[], key: string): readonly Added[] {
-  return list.filter((other) => keyOf(other) !== key);
-}
-
-export function withEnabled(list: readonly Added[], key: string, enabled: boolean): readonly Added[] {
-  return list.map((other) => (keyOf(other) === key ? { ...other, enabled } : other));
-}
+export const { withAdded, withReplaced, withoutKey, withEnabled } = changesOf<Added>(keyOf);
 
 export function asRequest(list: readonly Added[]): SetTensorBreakpoints {
   return { breakpoints: list.map((item) => ({ ...item })) };

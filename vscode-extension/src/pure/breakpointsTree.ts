@@ -52,14 +52,51 @@ function pending(item: Added, label: string, isLive: boolean): TensorBreakpointS
   };
 }
 
+/** What a breakpoint waits for and what it found, as far as rows are alike for all kinds. */
+export type Standing = Pick<
+  TensorBreakpointState,
+  "enabled" | "verified" | "message" | "hits" | "last"
+>;
+
+/** The rows below a breakpoint: why it is not active, and its last hit. */
+export function rowsBelow(
+  id: string,
+  state: Standing,
+): Pick<TreeNode, "action" | "children" | "expanded"> {
+  const rows = [...reasonRow(id, state), ...(state.last ? lastRows(id, state.last) : [])];
+  return {
+    ...(state.last && { action: goTo(state.last) }),
+    // Every row has some below it: among rows with and without, the tick boxes would stand askew.
+    children: rows.length > 0 ? rows : [noHit(id)],
+    expanded: rows.length > 0,
+  };
+}
+
+/** What the icon shows, in a word. */
+export function standing(state: Standing): string {
+  if (!state.enabled) return "disabled";
+  return state.verified ? "enabled" : "not active";
+}
+
+/** `×3`, or nothing. */
+export function timesHit({ hits }: Standing): string {
+  return hits > 0 ? `×${count(hits)}` : "";
+}
+
+/** What a tooltip says of the hits. */
+export function hitsText({ hits, last }: Standing): string[] {
+  return [
+    hits > 0 ? `Hit ${hits === 1 ? "once" : plural(hits, "time")}.` : "",
+    last ? `Last: ${plain(last.text)}` : "",
+  ];
+}
+
 function node(id: string, state: TensorBreakpointState): TreeNode {
-  const reason = reasonRow(id, state);
-  const last = state.last ? lastRows(id, state.last) : [];
   return {
     id,
     label: titleOf(state),
     description: [
-      state.hits > 0 ? `×${count(state.hits)}` : "",
+      timesHit(state),
       state.condition === null ? "" : `if ${state.condition}`,
     ]
       .filter((part) => part !== "")
@@ -67,16 +104,13 @@ function node(id: string, state: TensorBreakpointState): TreeNode {
     tooltip: tooltip(state),
     spoken: standing(state),
     icon: iconOf(state),
-    ...(state.last && { action: goTo(state.last) }),
     context: `tensorBreakpoint.${state.source}`,
-    // Every row has some below it: among rows with and without, the tick boxes would stand askew.
-    children: reason.length + last.length > 0 ? [...reason, ...last] : [noHit(id)],
-    expanded: reason.length + last.length > 0,
+    ...rowsBelow(id, state),
   };
 }
 
 /** Why the program does not stop here. */
-function reasonRow(id: string, { enabled, verified, message }: TensorBreakpointState): TreeNode[] {
+function reasonRow(id: string, { enabled, verified, message }: Standing): TreeNode[] {
   if (!enabled || message === null) return [];
   const icon = verified
     ? { name: "info", colour: "problemsInfoIcon.foreground" }
@@ -137,15 +171,9 @@ function tooltip(state: TensorBreakpointState): string {
     `**${plain(titleOf(state))}** — ${standing(state)}`,
     state.enabled && state.message && plain(state.message),
     whole && `Stops if ${code(whole)}`,
-    state.hits > 0 && `Hit ${state.hits === 1 ? "once" : plural(state.hits, "time")}.`,
-    state.last && `Last: ${plain(state.last.text)}`,
+    ...hitsText(state),
     origin(state.source),
   );
-}
-
-function standing(state: TensorBreakpointState): string {
-  if (!state.enabled) return "disabled";
-  return state.verified ? "enabled" : "not active";
 }
 
 function origin(source: string): string {

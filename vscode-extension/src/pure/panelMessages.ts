@@ -24,7 +24,7 @@ export type ToPanel =
   | { readonly type: "failure"; readonly id: number; readonly message: string };
 
 /** What a button in the panel can start. */
-export const ACTIONS = ["startDebugging", "copyAdapterPath"] as const;
+export const ACTIONS = ["startDebugging", "copyAdapterPath", "breakWhenChanged"] as const;
 export type Action = (typeof ACTIONS)[number];
 
 export type ToHost =

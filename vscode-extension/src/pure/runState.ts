@@ -3,6 +3,13 @@ import { isRecord } from "./guards";
 
 export type State = "starting" | "running" | "stopped" | "ended";
 
+/** A stop that was not asked for by a line, and what it says of itself. */
+export interface ToldStop {
+  readonly reason: string;
+  readonly threadId: number;
+  readonly text: string;
+}
+
 /** Handshake of our adapter, in the capabilities that it answers to `initialize`. */
 export interface Handshake {
   readonly version: string;
@@ -15,6 +22,8 @@ const RESUMING = new Set(["continue", "next", "stepIn", "stepOut", "stepBack", "
 export class RunState {
   state: State = "starting";
   stoppedText: string | undefined;
+  /** The latest stop, if it says more than why, and while its thread stands there. */
+  told: ToldStop | undefined;
   pid: number | undefined;
   handshake: Handshake | undefined;
   private readonly stopped = new Set<number>();
@@ -42,6 +51,7 @@ export class RunState {
   end(): void {
     this.state = "ended";
     this.stoppedText = undefined;
+    this.told = undefined;
   }
 
   private onEvent(event: string, body: Record<string, unknown>): boolean {
@@ -77,9 +87,13 @@ export class RunState {
   private stop(body: Record<string, unknown>): void {
     this.state = "stopped";
     this.resuming.clear();
-    const { description, text, reason } = body;
+    const { description, text, reason, threadId } = body;
     this.stoppedText = [description, text, reason].find(isText);
-    if (typeof body["threadId"] === "number") this.stopped.add(body["threadId"]);
+    this.told =
+      typeof threadId === "number" && isText(text) && isText(reason)
+        ? { reason, threadId, text }
+        : undefined;
+    if (typeof threadId === "number") this.stopped.add(threadId);
   }
 
   /** debugpy resumes every thread unless it says otherwise. */
@@ -89,11 +103,14 @@ export class RunState {
       return;
     }
     this.stopped.clear();
+    this.told = undefined;
     this.leaveStop();
   }
 
   private release(thread: unknown): void {
-    if (typeof thread === "number" && this.stopped.delete(thread)) this.leaveStop();
+    if (typeof thread !== "number" || !this.stopped.delete(thread)) return;
+    if (this.told?.threadId === thread) this.told = undefined;
+    this.leaveStop();
   }
 
   private leaveStop(): void {

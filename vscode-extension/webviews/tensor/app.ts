@@ -82,6 +82,9 @@ export class TensorApp extends LitElement {
         @zt-refresh=${() => {
           store.post({ type: "refresh" });
         }}
+        @zt-break=${() => {
+          store.post({ type: "action", action: "breakWhenChanged" });
+        }}
         @zt-pin=${(event: CustomEvent<boolean>) => {
           store.post({ type: "pin", pinned: event.detail });
         }}

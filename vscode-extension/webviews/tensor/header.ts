@@ -84,6 +84,11 @@ export class Header extends LitElement {
           this.tell("zt-copy", situation.expression);
         })}
         <span class="tools" role="toolbar" aria-label="Panel">
+          ${this.view && situation.readable
+            ? iconButton("debug-breakpoint-data", "Break when its values change", () => {
+                this.tell("zt-break", undefined);
+              })
+            : nothing}
           ${iconButton("refresh", "Refresh", () => {
             this.tell("zt-refresh", undefined);
           })}

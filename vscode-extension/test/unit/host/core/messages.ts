@@ -1,5 +1,6 @@
 /** The examples that the Python tests read too. They satisfy our types, or this does not compile. */
 import breakpoints from "../../../../../tests/wire/fixtures/editor/breakpoints.json";
+import dataBreakpoints from "../../../../../tests/wire/fixtures/editor/data_breakpoints.json";
 import eagerOffer from "../../../../../tests/wire/fixtures/editor/eager_offer.json";
 import findings from "../../../../../tests/wire/fixtures/editor/findings.json";
 import modules from "../../../../../tests/wire/fixtures/editor/modules.body.json";
@@ -10,6 +11,8 @@ import runEagerly from "../../../../../tests/wire/fixtures/editor/run_eagerly.ar
 import runEagerlyBody from "../../../../../tests/wire/fixtures/editor/run_eagerly.body.json";
 import setBreakpoints from "../../../../../tests/wire/fixtures/editor/set_tensor_breakpoints.arguments.json";
 import setBreakpointsBody from "../../../../../tests/wire/fixtures/editor/set_tensor_breakpoints.body.json";
+import setData from "../../../../../tests/wire/fixtures/editor/set_data_breakpoints.arguments.json";
+import setDataBody from "../../../../../tests/wire/fixtures/editor/set_data_breakpoints.body.json";
 import step from "../../../../../tests/wire/fixtures/editor/step.json";
 import tensor from "../../../../../tests/wire/fixtures/editor/tensor.body.json";
 import tensorQuery from "../../../../../tests/wire/fixtures/editor/tensor.arguments.json";
@@ -17,6 +20,7 @@ import type { Messages } from "../../../../src/wire/generated";
 
 export const EVENTS: Messages["events"] = {
   breakpoints,
+  data_breakpoints: dataBreakpoints,
   eager_offer: eagerOffer,
   findings,
   notice,
@@ -27,6 +31,7 @@ export const EVENTS: Messages["events"] = {
 export const REQUESTS: Messages["requests"] = {
   modules: { arguments: modulesQuery, body: modules },
   run_eagerly: { arguments: runEagerly, body: runEagerlyBody },
+  set_data_breakpoints: { arguments: setData, body: setDataBody },
   set_tensor_breakpoints: { arguments: setBreakpoints, body: setBreakpointsBody },
   tensor: { arguments: tensorQuery, body: tensor },
 };

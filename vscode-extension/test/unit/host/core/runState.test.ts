@@ -76,3 +76,21 @@ test.each([undefined, null, 7, "x", [], {}, event("stopped", []), { type: "event
     expect(run.pid).toBe(4711);
   },
 );
+
+test("what a stop tells lasts until its thread goes on", () => {
+  const run = started();
+  const told = { reason: "data breakpoint", threadId: 1, text: "fc.weight changed." };
+  run.observe(event("stopped", { ...told, description: told.text }));
+  expect(run.told).toEqual(told);
+  run.observe(event("continued", { threadId: 2, allThreadsContinued: false }));
+  expect(run.told).toEqual(told);
+  run.observe(event("continued", { threadId: 1, allThreadsContinued: false }));
+  expect(run.told).toBeUndefined();
+});
+
+test("a stop that says no more than why tells nothing", () => {
+  const run = started();
+  run.observe(event("stopped", { reason: "data breakpoint", threadId: 1, text: "fc.weight changed." }));
+  run.observe(event("stopped", { reason: "step", threadId: 1 }));
+  expect(run.told).toBeUndefined();
+});
