@@ -280,6 +280,6 @@ _ALL_NAMES = ", ".join(
     (*CONTEXT, *METADATA, *STATISTICS, *CHANGES, "match('encoder.*')", "zt.norm(…)", *FUNCTIONS)
 )
 _GLOBALS: Dict[str, Any] = {
-    "__builtins__": {},
+    "__builtins__": {"__import__": builtins.__import__},  # torch imports on first use, in C++
     **{name: getattr(builtins, name) for name in FUNCTIONS},
 }

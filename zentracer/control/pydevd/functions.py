@@ -90,9 +90,10 @@ class _Named:
         return BreakpointStatus(id=number, verified=True)
 
     def _codes(self, name: str) -> List[CodeType]:
+        modules = self._users_modules()
         try:
             path = names.at_path(name, sys.modules)
-            codes = path or names.resolved(name, self._users_modules())
+            codes = path or names.resolved(name, modules)
         except Exception:  # a class of the user's may raise for its name; then a call finds it
             return []
         if path:

@@ -13,7 +13,6 @@ import types
 import weakref
 from typing import Any, NamedTuple, Tuple
 
-import torch
 from torch import Tensor, nn
 
 from zentracer.control.source import Place, place_of
@@ -113,7 +112,7 @@ class BackwardBreaks(OfModules):
         call = _Call(asking, name, weakref.ref(module), class_name, site, len(outputs))
         by_node: dict[Any, list[tuple[int, int]]] = {}
         for position, x in enumerate(outputs):
-            node = node_of_output(x)
+            node = x.grad_fn  # a leaf that is passed on has none, and no node before it is used
             if node is not None:
                 by_node.setdefault(node, []).append((position, x.output_nr))
         for node, places in by_node.items():
@@ -182,7 +181,7 @@ class BackwardBreaks(OfModules):
     def _asked_for(self, run: Backward) -> None:
         """Look at gradients that the program asked for: the nodes behind them did not run."""
         for x, grad in zip(run.inputs, run.result):
-            node = node_of_output(x) if isinstance(x, Tensor) and x.requires_grad else None
+            node: Any = x.grad_fn if isinstance(x, Tensor) else None
             if node is None or not isinstance(grad, Tensor):
                 continue
             for call, places in node.metadata.get(_KEY, ()):
@@ -217,16 +216,6 @@ class BackwardBreaks(OfModules):
             shown=lambda: _shown(call, grads),
             origin=origin,
         )  # fmt: skip
-
-
-def node_of_output(x: Tensor) -> Any:
-    """Return the autograd node that a gradient of ``x`` goes to; None if it has none."""
-    if x.grad_fn is not None:
-        return x.grad_fn
-    try:
-        return torch.autograd.graph.get_gradient_edge(x).node
-    except (RuntimeError, AttributeError):  # a subclass without a graph, an old release of torch
-        return None
 
 
 def _shown(call: _Call, grads: tuple[tuple[str, Tensor], ...]) -> dict[str, Any]:

@@ -49,7 +49,9 @@ class OpBreaks(NameBreaks):
             self._settled.add(armed.id)
         else:
             self._settled.discard(armed.id)
-        return BreakpointStatus(id=armed.id, verified=verified, message=message)
+        return BreakpointStatus(
+            id=armed.id, verified=verified, message=message, pending=not verified
+        )
 
     def handler_for(self, function: Any) -> Handler | None:
         """Return who is told of a function, if a breakpoint names it."""
