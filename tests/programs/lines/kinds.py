@@ -14,7 +14,7 @@ def recursive(n):
 
 def generator(n):
     for i in range(n):
-        yield i  # @generator
+        yield i  # noqa: UP028  @generator
 
 
 async def coroutine(n):
