@@ -6,15 +6,16 @@ that one can be followed when its place gets another one.
 
 from __future__ import annotations
 
-import sys
+import ast
 from types import FrameType
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Union
 
 from zentracer.control.pydevd import shown
 from zentracer.tensor_view.evaluate import Refused, value_of
 from zentracer.watches import paths
 from zentracer.watches.paths import MISSING, Step
 
+_OBJECT, _INDEX = "_zentracer_object", "_zentracer_index"
 _NO_ROW = "`{}` is not shown any more; the program has gone on."
 
 
@@ -58,7 +59,7 @@ def by_row(reference: int, name: str) -> Pointed:
 
 
 def by_expression(expression: str, names: Dict[str, Any], scope: Dict[str, Any]) -> Pointed:
-    """Return what an expression evaluates to.
+    """Return what an expression evaluates to; each part of it is evaluated once.
 
     Raises:
         Refused: it cannot be evaluated; the text is a sentence.
@@ -66,7 +67,42 @@ def by_expression(expression: str, names: Dict[str, Any], scope: Dict[str, Any])
     way = _way(expression, names, scope)
     if way is not None:
         return way
-    return Pointed(expression.strip(), [value_of(expression, scope, names)], [])
+    text = expression.strip()
+    try:
+        node: ast.AST = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Pointed(text, [value_of(text, scope, names)], [])  # which says what is wrong
+    tail: List[Union[ast.Attribute, ast.Subscript]] = []
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        tail.append(node)
+        node = node.value
+    values, steps = [value_of(ast.unparse(node), scope, names)], []
+    for part in reversed(tail):
+        step = _step(part, names, scope)
+        here = {**names, _OBJECT: values[-1], _INDEX: step[1]}
+        value = step[0](values[-1], step[1])
+        if value is MISSING:  # a property, or a container of the user's: no plain path
+            how = f".{part.attr}" if isinstance(part, ast.Attribute) else f"[{_INDEX}]"
+            value = value_of(f"{_OBJECT}{how}", scope, here)
+        values.append(value)
+        steps.append(step)
+    return Pointed(text, values, steps)
+
+
+def _step(
+    node: Union[ast.Attribute, ast.Subscript], names: Dict[str, Any], scope: Dict[str, Any]
+) -> Step:
+    if isinstance(node, ast.Attribute):
+        return paths.attribute, node.attr
+    pick = ast.Subscript(value=ast.Name(id=_INDEX, ctx=ast.Load()), slice=node.slice, ctx=node.ctx)
+    return paths.item, value_of(ast.unparse(pick), scope, {**names, _INDEX: _Picker()})
+
+
+class _Picker:
+    """Gives back what it is indexed with."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return index
 
 
 def _way(expression: str, names: Dict[str, Any], scope: Dict[str, Any]) -> Optional[Pointed]:
@@ -74,17 +110,11 @@ def _way(expression: str, names: Dict[str, Any], scope: Dict[str, Any]) -> Optio
     path = paths.parse(expression)
     if path is None:
         return None
-    root = names.get(path.name, scope.get(path.name, MISSING))
-    values, steps = [root], list(path.steps)
-    for reader, argument in steps:
+    values = [names.get(path.name, scope.get(path.name, MISSING))]
+    for reader, argument in path.steps:
         if values[-1] is MISSING:
             return None
         values.append(reader(values[-1], argument))
     if values[-1] is MISSING:
         return None
-    module = sys.modules.get(scope.get("__name__", ""))
-    if type(root) in (dict, list) and steps and vars(module or object).get(path.name) is root:
-        # Neither can be referred to weakly, but the module that has the variable can.
-        values.insert(0, module)
-        steps.insert(0, (paths.attribute, path.name))
-    return Pointed(expression.strip(), values, steps)
+    return Pointed(expression.strip(), values, list(path.steps))

@@ -101,6 +101,7 @@ def _instance_dict(obj: Any) -> Optional[Dict[str, Any]]:
     if type(obj).__getattribute__ not in (
         object.__getattribute__,
         types.ModuleType.__getattribute__,
+        types.SimpleNamespace.__getattribute__,
     ):
         return None
     try:

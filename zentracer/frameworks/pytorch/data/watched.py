@@ -155,6 +155,8 @@ class Watched:
         followed = self._follow(source)
         if followed:
             return followed
+        if source.is_gone:
+            return []  # others may have its memory by now
         if source.see():
             self._note_place(source)
         return self._compare(source, is_rebound=False)

@@ -1,0 +1,193 @@
+"""Data breakpoints: what changes nothing that is watched stops nothing, and leaves no trace."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from watching import data_breaking
+
+from zentracer.frameworks.pytorch.data.ranges import Ranges
+
+
+def train(net: nn.Module, steps: int = 3) -> list[float]:
+    torch.manual_seed(1)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    losses = []
+    for _ in range(steps):
+        loss = net(torch.randn(6, 4)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def made() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.2), nn.Linear(4, 1))
+
+
+QUIET: dict[str, Callable[[torch.Tensor], Any]] = {
+    "reading": lambda x: (x + 1, x.sum(), x[0], x.clone().add_(1), x.numpy(), x.tolist()),
+    "the same values": lambda x: (x.mul_(1), x.copy_(x.clone()), x.clamp_(-9, 9), F.relu_(x.abs())),
+    "the same values in other memory": lambda x: setattr(x, "data", x.data.clone()),
+    "another part": lambda x: x[4:].add_(1),
+    "minus zero": lambda x: x[0].zero_().neg_(),
+    "made from it": lambda x: torch.from_numpy(x.numpy().copy()).add_(1),
+    "evaluation": lambda x: F.batch_norm(torch.randn(5, 4), x[0], x[1] + 1, training=False),
+    "no largest norm": lambda x: F.embedding(torch.tensor([0]), x),
+    "not in place": lambda x: F.relu(x - 1, inplace=False),
+}
+
+
+@pytest.mark.parametrize("what", QUIET)
+def test_no_change(what: str) -> None:
+    x = torch.arange(32.0).reshape(8, 4) - 2
+    x[0] = 0
+    with data_breaking(sys._getframe(), "x[:4]", "x[2, 1]") as host, torch.no_grad():
+        QUIET[what](x)
+        torch.ones(2)
+    assert host.hits == [] and host.notices == []
+    assert all(status.verified for status in host.statuses.values())
+
+
+def test_tensor_of_the_same_address_later() -> None:
+    x = torch.zeros(1000)
+    with data_breaking(sys._getframe(), "x") as host:
+        del x
+        for _ in range(5):
+            torch.zeros(1000).add_(1)
+    assert host.hits == []
+
+
+def test_losses_are_the_same_bits() -> None:
+    plain = train(made())
+    net = made()
+    with data_breaking(
+        sys._getframe(), "net[0].weight if changed > 9", "net[1].running_var if nan > 0",
+        "net[3].weight.grad if norm > 1e9", "net[0].weight[0, 1] if norm > 1e9",
+    ) as host:  # fmt: skip
+        watched = train(net)
+    assert watched == plain
+    assert host.hits == [] and host.notices == []
+
+
+def test_no_trace_is_left() -> None:
+    net = made()
+    before = {key: list(module.__dict__) for key, module in net.named_modules()}
+    setter, call = nn.Module.__setattr__, nn.Module.__call__
+    with data_breaking(sys._getframe(), "net[0].weight if changed > 9", "net[1].running_mean"):
+        assert nn.Module.__setattr__ is not setter
+    assert (nn.Module.__setattr__, nn.Module.__call__) == (setter, call)
+    assert {key: list(module.__dict__) for key, module in net.named_modules()} == before
+    assert torch._C._len_torch_function_stack() == 0
+
+
+def test_nothing_is_kept_alive_and_the_end_is_told() -> None:
+    net, array = made(), np.zeros(4)
+    x = torch.zeros(3)
+    with data_breaking(
+        sys._getframe(), "net[0].weight[1]", "x", "array", "net[1].running_mean", "net[3].bias.grad"
+    ) as host:
+        train(net)
+        host.hits.clear()
+        host.shown.clear()
+        gone = [weakref.ref(one) for one in (net[0].weight, x, array)]
+        del net, x, array
+        gc.collect()
+        assert [reference() for reference in gone] == [None] * 3
+        train(made(), 1)
+    assert host.hits == []
+    said = [host.statuses[number].message for number in (1, 2, 3, 4)]
+    assert said == [
+        f"{label} is gone (freed at step 1): nothing can write into it any more."
+        for label in ("net[0].weight[1]", "x", "array", "net[1].running_mean")
+    ]
+    assert not any(host.statuses[number].verified for number in (1, 2, 3, 4))
+
+
+def test_follows_its_place() -> None:
+    net = made()
+    with data_breaking(sys._getframe(), "net[0].weight", "net[0].weight[1, 1]") as host:
+        net[0].weight = nn.Parameter(torch.zeros(4, 4))
+        with torch.no_grad():
+            net[0].weight[1, 1] = 5
+        net[0].weight = nn.Parameter(torch.zeros(1, 1))
+    assert [hit.text.partition(" (")[0] for hit in host.hits] == [
+        "net[0].weight holds another tensor now, by assignment",
+        "net[0].weight changed by x[...] =",
+        "net[0].weight holds another tensor now, by assignment",
+    ]
+    assert host.hits[1].breakpoint_ids == (1, 2)
+    assert host.hits[2].text.endswith("shape [4, 4] became [1, 1]")
+
+
+WHY_NOT = {
+    "number": "`number` is of type float: data breakpoints watch the memory of tensors",
+    "net": "`net` is a module: watch one of its parameters, such as 0.weight.",
+    "net[0].weight + 1": "`net[0].weight + 1` is made anew each time it is evaluated",
+    "net[0].weight[[0, 2]]": "copies elements into a new tensor",
+    "empty": "`empty` has no elements.",
+    "meta": "`meta` has no values to watch: meta: no data.",
+    "sparse": "cannot be watched as a whole (sparse_coo 0 stored)",
+    "words": "`words` cannot be watched: ",
+    "missing": "NameError",
+    "net[0].": "SyntaxError",
+}
+
+
+@pytest.mark.parametrize("expression", WHY_NOT)
+def test_what_cannot_be_watched(expression: str) -> None:
+    from watching import watchable
+
+    from zentracer.tensor_view.evaluate import Refused
+
+    names = {
+        "number": 0.5,
+        "net": made(),
+        "empty": torch.zeros(0),
+        "meta": torch.zeros(2, device="meta"),
+        "sparse": torch.zeros(2, 2).to_sparse(),
+        "words": np.array(["a"]),
+    }
+    locals().update(names)
+    frame = type(
+        "Frame", (), {"f_locals": names, "f_globals": {}, "f_code": sys._getframe().f_code}
+    )
+    try:
+        data_id, said = watchable(expression, frame)  # type: ignore[arg-type]
+    except Refused as refused:
+        data_id, said = None, str(refused)
+    assert data_id is None
+    assert WHY_NOT[expression] in said
+
+
+def test_same_target_has_the_same_id() -> None:
+    from watching import watchable
+
+    net, w = made(), torch.zeros(4, 4)
+    frame = sys._getframe()
+    for expression in ("net[0].weight", "w", "w[1]", "w[1:3, 0]", "net[0].weight.grad"):
+        assert watchable(expression, frame) == watchable(expression, frame)
+    assert watchable("w[1]", frame) != watchable("w[2]", frame)
+    assert watchable("w[0:2, 1][0]", frame)[0] == watchable("w[0, 1]", frame)[0]
+    del net, w
+
+
+def test_ranges_find_what_a_simple_search_finds() -> None:
+    torch.manual_seed(0)
+    pairs = torch.stack((torch.randint(0, 500, (300,)), torch.randint(1, 90, (300,))), 1).tolist()
+    entries = [((low, low + length), number) for number, (low, length) in enumerate(pairs)]
+    ranges = Ranges(entries)
+    for start in range(0, 600, 7):
+        written = (start, start + start % 40 + 1)
+        expected = [n for (low, high), n in entries if low < written[1] and written[0] < high]
+        assert sorted(ranges.touching(written)) == expected
