@@ -14,8 +14,8 @@ PROGRAM = PROGRAMS / "evaluations.py"
 MODULE = "__import__('zentracer.control.pydevd.evaluations', fromlist=['LIMIT'])"
 QUICK = {"PATIENCE": 0.1, "LIMIT": 0.6, "GRACE": 1.0, "AGAIN": 0.01}
 """Seconds, in place of the ones that people get."""
-VERSIONS = [version for version in ("3.9", "3.11", "3.12", "3.13") if find_interpreter(version)]
-"""Both ways of tracing, and both ends of what we support."""
+VERSIONS = [version for version in ("3.11", "3.13") if find_interpreter(version)]
+"""Both ways of tracing."""
 
 
 class Session:

@@ -78,6 +78,8 @@ def test_plain_values(opened):
     assert loader["size"]["presentationHint"]["lazy"] is True
     assert loader["size"]["evaluateName"] == "loader.size"
     assert by_name(client, loader["size"])["size"]["value"] == "12"
+    lazy = "__import__('zentracer.present.lazy', fromlist=['BUDGET'])"
+    client.evaluate(f"{lazy}.__dict__.update(BUDGET=0.1)", stop.frame_id)
     blocked = by_name(client, loader["next_batch"])["next_batch"]
     assert blocked["value"].startswith("given up after")
     assert blocked["variablesReference"] == 0
