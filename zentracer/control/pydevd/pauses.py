@@ -19,15 +19,9 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     original = PyDevdAPI.request_resume_thread
 
     def request_resume_thread(self: Any, thread_id: str) -> Any:
-        debugger = _debugger()
+        debugger = pydevd.get_global_debugger()
         if debugger is not None:
             debugger._threads_suspended_single_notification._pause_requested = False
         return original(self, thread_id)
 
     PyDevdAPI.request_resume_thread = request_resume_thread
-
-
-def _debugger() -> Any:
-    import pydevd
-
-    return pydevd.get_global_debugger()
