@@ -25,6 +25,8 @@ class Asked(NamedTuple):
     """The stopped thread."""
 
 
+_PLAIN = (bool, int, float, complex)
+"""Python's own numbers have a history too, but read as Python writes them: programs parse that."""
 _local = threading.local()
 _tell: Optional[Callable[..., None]] = None
 
@@ -62,7 +64,8 @@ def change_of(value: Any) -> str:
     try:
         from zentracer.watches.table import watches  # not before the first watch
 
-        return watches.see(now.expression, now.frame, now.thread, value)
+        text = watches.see(now.expression, now.frame, now.thread, value)
+        return "" if type(value) in _PLAIN else text
     except Exception as error:  # the value itself can be shown in any case
         if _tell is not None:
             why = f"{type(error).__name__}: {error}"
@@ -85,9 +88,15 @@ def _asked(py_db: Any, arguments: Any, thread_id: str) -> Optional[Asked]:
 
 def _count_stops(notification_class: Any) -> None:
     original = notification_class.send_suspend_notification
+    resume = notification_class.send_resume_notification
 
     def send_suspend_notification(self: Any, *args: Any, **kwargs: Any) -> Any:
         clock.stopped()  # before the editor can ask anything
         return original(self, *args, **kwargs)
 
+    def send_resume_notification(self: Any, *args: Any, **kwargs: Any) -> Any:
+        clock.resumed()
+        return resume(self, *args, **kwargs)
+
     notification_class.send_suspend_notification = send_suspend_notification
+    notification_class.send_resume_notification = send_resume_notification
