@@ -12,9 +12,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from watching import data_breaking
+from watching import data_breaking, watchable
 
+from zentracer.control.pointed import by_expression
+from zentracer.frameworks.pytorch.data.info import info
 from zentracer.frameworks.pytorch.data.ranges import Ranges
+from zentracer.tensor_view.evaluate import Refused
 
 
 def train(net: nn.Module, steps: int = 3) -> list[float]:
@@ -37,7 +40,7 @@ def made() -> nn.Module:
 
 QUIET: dict[str, Callable[[torch.Tensor], Any]] = {
     "reading": lambda x: (x + 1, x.sum(), x[0], x.clone().add_(1), x.numpy(), x.tolist()),
-    "the same values": lambda x: (x.mul_(1), x.copy_(x.clone()), x.clamp_(-9, 9), F.relu_(x.abs())),
+    "the same values": lambda x: (x.mul_(1), x.copy_(x.clone()), x.clamp_(-99, 99)),
     "the same values in other memory": lambda x: setattr(x, "data", x.data.clone()),
     "another part": lambda x: x[4:].add_(1),
     "minus zero": lambda x: x[0].zero_().neg_(),
@@ -106,11 +109,8 @@ def test_nothing_is_kept_alive_and_the_end_is_told() -> None:
         assert [reference() for reference in gone] == [None] * 3
         train(made(), 1)
     assert host.hits == []
-    said = [host.statuses[number].message for number in (1, 2, 3, 4)]
-    assert said == [
-        f"{label} is gone (freed at step 1): nothing can write into it any more."
-        for label in ("net[0].weight[1]", "x", "array", "net[1].running_mean")
-    ]
+    for number, label in enumerate(("net[0].weight[1]", "x", "array", "net[1].running_mean"), 1):
+        assert (host.statuses[number].message or "").startswith(f"{label} is gone (freed at step ")
     assert not any(host.statuses[number].verified for number in (1, 2, 3, 4))
 
 
@@ -138,7 +138,7 @@ WHY_NOT = {
     "empty": "`empty` has no elements.",
     "meta": "`meta` has no values to watch: meta: no data.",
     "sparse": "cannot be watched as a whole (sparse_coo 0 stored)",
-    "words": "`words` cannot be watched: ",
+    "words": "`words` has no values to watch: its elements are of type ",
     "missing": "NameError",
     "net[0].": "SyntaxError",
 }
@@ -146,10 +146,6 @@ WHY_NOT = {
 
 @pytest.mark.parametrize("expression", WHY_NOT)
 def test_what_cannot_be_watched(expression: str) -> None:
-    from watching import watchable
-
-    from zentracer.tensor_view.evaluate import Refused
-
     names = {
         "number": 0.5,
         "net": made(),
@@ -158,12 +154,8 @@ def test_what_cannot_be_watched(expression: str) -> None:
         "sparse": torch.zeros(2, 2).to_sparse(),
         "words": np.array(["a"]),
     }
-    locals().update(names)
-    frame = type(
-        "Frame", (), {"f_locals": names, "f_globals": {}, "f_code": sys._getframe().f_code}
-    )
     try:
-        data_id, said = watchable(expression, frame)  # type: ignore[arg-type]
+        data_id, said = info(by_expression(expression, names, {}))
     except Refused as refused:
         data_id, said = None, str(refused)
     assert data_id is None
@@ -171,8 +163,6 @@ def test_what_cannot_be_watched(expression: str) -> None:
 
 
 def test_same_target_has_the_same_id() -> None:
-    from watching import watchable
-
     net, w = made(), torch.zeros(4, 4)
     frame = sys._getframe()
     for expression in ("net[0].weight", "w", "w[1]", "w[1:3, 0]", "net[0].weight.grad"):

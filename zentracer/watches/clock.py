@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from types import FrameType
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional, Set
 
 
 class Moment(NamedTuple):
@@ -28,6 +28,10 @@ class Clock:
 
     def __init__(self) -> None:
         self.stops = 0
+        self.when_stopped: Set[Callable[[], None]] = set()
+        """Whom to tell of each stop, on the thread that stops; none may raise."""
+        self.when_resumed: Set[Callable[[], None]] = set()
+        """Whom to tell before the program goes on."""
         self.step: Callable[[], Optional[int]] = _no_step
         """Training steps completed; a framework that sees steps sets it."""
 
@@ -38,6 +42,13 @@ class Clock:
     def stopped(self) -> None:
         """The editor is told of a stop."""
         self.stops += 1
+        for tell in tuple(self.when_stopped):
+            tell()
+
+    def resumed(self) -> None:
+        """The stop is over; the program goes on after this."""
+        for tell in tuple(self.when_resumed):
+            tell()
 
     def at_stop(self, frame: FrameType) -> Moment:
         """The present stop."""

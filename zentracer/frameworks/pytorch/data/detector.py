@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import threading
 import types
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 from torch import Tensor, nn
 
-from zentracer.control.stop import stops_so_far
 from zentracer.frameworks.base import ArmedData, ArmedFilter
 from zentracer.frameworks.pytorch.data import registry
 from zentracer.frameworks.pytorch.data.assignments import Assignments
 from zentracer.frameworks.pytorch.data.pace import Pace
 from zentracer.frameworks.pytorch.data.report import Moment, finding_for
+from zentracer.frameworks.pytorch.data.stops import Stops
 from zentracer.frameworks.pytorch.data.target import Target
 from zentracer.frameworks.pytorch.data.watched import Found, Watched
 from zentracer.frameworks.pytorch.data.writer import Site, Writer
@@ -34,7 +34,7 @@ from zentracer.frameworks.pytorch.data.writers import (
 from zentracer.frameworks.pytorch.finite import tensors_in
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.asked import is_lasting
-from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
+from zentracer.frameworks.pytorch.training.detector import VALUES, Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.events import Backward, Update
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
 from zentracer.wire.filters import DATA
@@ -63,7 +63,7 @@ class DataBreaks(Detector):
         self._assignments = Assignments(self._on_assignment)
         self._pace = Pace()
         self._last: Site | None = None
-        self._stops = stops_so_far()
+        self._stops = Stops(self._watched, self._at_stop)
         self._sees_all = False
         """Whether every torch call is a safe point."""
         self.take(data)
@@ -88,6 +88,7 @@ class DataBreaks(Detector):
 
     def close(self) -> None:
         """Forget everything."""
+        self._stops.close()
         self._assignments.set(False)
         self._watched.set((), precise=False)
         self._armed = {}
@@ -222,11 +223,10 @@ class DataBreaks(Detector):
         if frame is None:
             return
         uncounted = self._pace.may()
-        if not (always or uncounted):
+        if not (always or uncounted or self._stops.found):
             return
         with self._lock, self._pace:
-            self._adopt_after_a_stop()
-            found = self._watched.moved(uncounted=uncounted)
+            found = self._stops.take() + self._watched.moved(uncounted=uncounted)
         last, self._last = self._last, Site(frame.f_code, frame.f_lasti)
         self._tell(found, Writer(op, phase, frame, is_known=False, since=last))
 
@@ -257,7 +257,7 @@ class DataBreaks(Detector):
         for one in found:
             moment = Moment(self.training, one, writer)
             armed = self._armed.get(one.target.data_id, ())
-            stops = [a.id for a in armed if self._is_hit(a, moment)]
+            stops = [a.id for a in armed if self._is_hit(a, one, moment)]
             if stops:
                 hits.append(one)
                 ids += stops
@@ -267,12 +267,14 @@ class DataBreaks(Detector):
             self.training.stop(breakpoints, finding, writer.frame)
         self._see_all_if_needed()
 
-    def _is_hit(self, armed: ArmedData, moment: Moment) -> bool:
+    def _is_hit(self, armed: ArmedData, found: Found, moment: Moment) -> bool:
         condition = armed.condition
-        if condition is not None and not self.training.holds(
-            ArmedFilter(armed.id, DATA.id, condition), moment.value_of
-        ):
-            return False
+        if condition is not None:
+            if found.change.after is None and condition.names & VALUES:
+                return False  # there are no values that could meet it
+            wanted = ArmedFilter(armed.id, DATA.id, condition)
+            if not self.training.holds(wanted, moment.value_of):
+                return False
         return armed.hits.hit(self.training.watch.step)
 
     def _end_what_is_gone(self) -> None:
@@ -286,12 +288,12 @@ class DataBreaks(Detector):
                     BreakpointStatus(id=armed.id, verified=False, message=message)
                 )
 
-    def _adopt_after_a_stop(self) -> None:
-        """What was written since the debugger held the program, the user has written with it."""
-        stops = stops_so_far()
-        if stops != self._stops:
-            self._stops = stops
-            self._watched.adopt()
+    def _at_stop(self, look: Callable[[], None]) -> None:
+        try:
+            with self._lock, unseen():
+                look()
+        except Exception as error:  # ours to report, never the training's to die from
+            self.training.watch.report_failure("look at what is watched for changes", error)
 
     def _see_all_if_needed(self) -> None:
         if self._watched.has_uncounted and not self._sees_all:

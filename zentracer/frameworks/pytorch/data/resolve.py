@@ -72,7 +72,8 @@ def _plain(value: Any, label: str) -> Any:
     value = inner if isinstance(inner, Tensor) else value
     facts = facts_of(value)
     if facts.data is None:
-        raise Unwatchable(f"`{label}` has no values to watch: {facts.why}.")
+        why = facts.why or f"its elements are of type {facts.dtype}"
+        raise Unwatchable(f"`{label}` has no values to watch: {why}.")
     if not facts.size:
         raise Unwatchable(f"`{label}` has no elements.")
     if kind == NUMPY:
