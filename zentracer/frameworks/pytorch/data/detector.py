@@ -10,28 +10,21 @@ from __future__ import annotations
 
 import threading
 import types
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable
 
-from torch import Tensor, nn
+from torch import nn
 
 from zentracer.frameworks.base import ArmedData, ArmedFilter
 from zentracer.frameworks.pytorch.data import registry
 from zentracer.frameworks.pytorch.data.assignments import Assignments
+from zentracer.frameworks.pytorch.data.calls import Calls
 from zentracer.frameworks.pytorch.data.pace import Pace
 from zentracer.frameworks.pytorch.data.report import Moment, finding_for
 from zentracer.frameworks.pytorch.data.stops import Stops
 from zentracer.frameworks.pytorch.data.target import Target
 from zentracer.frameworks.pytorch.data.watched import Found, Watched
 from zentracer.frameworks.pytorch.data.writer import Site, Writer
-from zentracer.frameworks.pytorch.data.writers import (
-    Writes,
-    exposes,
-    op_name,
-    sets_gradient,
-    writes_of,
-    writes_out,
-)
-from zentracer.frameworks.pytorch.finite import tensors_in
+from zentracer.frameworks.pytorch.data.writers import exposes, op_name
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.asked import is_lasting
 from zentracer.frameworks.pytorch.training.detector import VALUES, Detector, Handler, Looker
@@ -59,7 +52,7 @@ class DataBreaks(Detector):
         super().__init__(training, ())
         self._watched = Watched()
         self._armed: dict[str, tuple[ArmedData, ...]] = {}
-        self._writes: dict[Any, Writes] = {}
+        self._calls = Calls(self._watched)
         self._assignments = Assignments(self._on_assignment)
         self._pace = Pace()
         self._last: Site | None = None
@@ -112,9 +105,7 @@ class DataBreaks(Detector):
             return None
         if exposes(function):
             return self._exposed
-        writes = writes_of(function)
-        if writes is not None:
-            self._writes[function] = writes
+        if self._calls.writes(function):
             return self._wrote
         return self._passed if self._sees_all else None
 
@@ -126,26 +117,9 @@ class DataBreaks(Detector):
         """Tell whether a call may have written into what is watched."""
         if is_tracing():
             return False
-        if self._touched(func, args, kwargs):
+        if self._calls.touched(func, args, kwargs):
             return True
         return self._sees_all and self._pace.may()
-
-    def _touched(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Target]:
-        writes = self._writes.get(func)
-        if writes is sets_gradient:
-            return self._watched.gradients_of(args[0])
-        if writes is None:
-            if "out" in kwargs:
-                writes = writes_out
-            elif exposes(func):
-                return self._of(tensors_in(args[:1]))
-            else:
-                return []
-        return self._of(writes(args, kwargs))
-
-    def _of(self, tensors: Iterable[Tensor]) -> list[Target]:
-        touched = self._watched.touched
-        return [target for x in tensors for target in touched(x)]
 
     def _wrote(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
@@ -155,7 +129,7 @@ class DataBreaks(Detector):
         if user is None:
             return  # it is found at the next safe point
         with self._lock:
-            found = self._watched.check(self._touched(func, args, kwargs))
+            found = self._watched.check(self._calls.touched(func, args, kwargs))
         phase = "backward" if self.training.in_backward else "forward"
         self._tell(found, Writer(op_name(func), phase, user, frame))
         if self._sees_all:
@@ -166,7 +140,7 @@ class DataBreaks(Detector):
         frame: types.FrameType,
     ) -> None:  # fmt: skip
         with self._lock:
-            for target in self._touched(func, args, kwargs):
+            for target in self._calls.touched(func, args, kwargs):
                 self._watched.expose(target)
         self._see_all_if_needed()
 
