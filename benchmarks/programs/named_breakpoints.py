@@ -22,7 +22,7 @@ from models import MODELS  # noqa: E402
 
 from tests.runtime.watching import breaking  # noqa: E402
 
-WARM, COUNTED = 3, 6
+WARM, COUNTED = 2, 4
 HOOKS = {
     "step < 0": lambda number, x: number < 0,
     "norm > 1e9": lambda number, x: x.norm() > 1e9,

@@ -77,15 +77,14 @@ class Breaks:
 
     def statuses(self, functions: tuple[ArmedFunction, ...]) -> list[BreakpointStatus]:
         """Return what became of breakpoints by name."""
-        found = []
-        for armed in functions:
-            serves = self._by_kind.get(armed.kind)
-            if serves is None:
-                status = BreakpointStatus(id=armed.id, verified=False, message=_FAILED)
-            else:
-                status = serves.status_of(armed)
-            found.append(status)
-        return found
+        found: dict[int, BreakpointStatus] = {
+            one.id: BreakpointStatus(id=one.id, verified=False, message=_FAILED)
+            for one in functions
+        }
+        for kind, serves in self._by_kind.items():
+            statuses = serves.statuses_of(one for one in functions if one.kind == kind)
+            found.update((status.id, status) for status in statuses)
+        return list(found.values())
 
     def data_statuses(self, data: tuple[ArmedData, ...]) -> list[BreakpointStatus]:
         """Return what became of data breakpoints."""

@@ -50,6 +50,10 @@ class NameBreaks(Detector):
         # What the hub says on breakpoints, it says on these.
         self.armed = tuple(ArmedFilter(one.id, FUNCTION.id) for one in functions)
 
+    def statuses_of(self, functions: Iterable[ArmedFunction]) -> list[BreakpointStatus]:
+        """Return what becomes of each of these."""
+        return [self.status_of(armed) for armed in functions]
+
     def status_of(self, armed: ArmedFunction) -> BreakpointStatus:
         """Return what becomes of a breakpoint: verified, or waiting with the reason."""
         self._settled.add(armed.id)

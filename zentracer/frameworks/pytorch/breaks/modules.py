@@ -5,15 +5,15 @@ RUNS IN the training process.
 
 from __future__ import annotations
 
-import fnmatch
 import types
-from typing import Any
+from typing import Any, Iterable
 
 from torch import Tensor, nn
 
 from zentracer.frameworks.base import ArmedFunction
 from zentracer.frameworks.pytorch.breaks.by_name import Asking, NameBreaks
-from zentracer.frameworks.pytorch.breaks.live_names import why_none
+from zentracer.frameworks.pytorch.breaks.glob import matcher
+from zentracer.frameworks.pytorch.breaks.live_names import LiveNames
 from zentracer.frameworks.pytorch.breaks.moment import Moment
 from zentracer.frameworks.pytorch.breaks.recomputed import is_recomputed
 from zentracer.frameworks.pytorch.finite import tensors_in
@@ -30,6 +30,7 @@ class OfModules(NameBreaks):
         """Serve exactly these."""
         self._names = ModuleNames(self.training.is_used)
         super().take(functions)
+        self._fits = [(armed, matcher(armed.name)) for armed in self.functions]
 
     def close(self) -> None:
         """Forget everything."""
@@ -38,20 +39,19 @@ class OfModules(NameBreaks):
     def asking(self, module: nn.Module, frame: types.FrameType | None) -> tuple[list[Asking], str]:
         """Return the breakpoints that name a module, which are verified then, and its name."""
         names = self._names.all_of(module, frame)
-        asking = [
-            Asking(armed)
-            for armed in self.functions
-            if any(fnmatch.fnmatchcase(name, armed.name) for name in names)
-        ]
+        asking = [Asking(armed) for armed, fits in self._fits if any(fits(name) for name in names)]
         for armed, _ in asking:
             self.verified(armed)
         return asking, self._names.of(module, frame) if asking else ""
 
-    def status_of(self, armed: ArmedFunction) -> BreakpointStatus:
-        """Return whether a live model has such a module; else it waits for one to be called."""
-        message = why_none(armed.name)
+    def statuses_of(self, functions: Iterable[ArmedFunction]) -> list[BreakpointStatus]:
+        """Return whether live models have such modules; others wait for one to be called."""
+        live = LiveNames()
+        return [self._status_of(armed, live.why_none(armed.name)) for armed in functions]
+
+    def _status_of(self, armed: ArmedFunction, message: str | None) -> BreakpointStatus:
         if message is None:
-            return super().status_of(armed)
+            return self.status_of(armed)
         self._settled.discard(armed.id)
         return BreakpointStatus(id=armed.id, verified=False, message=message, pending=True)
 

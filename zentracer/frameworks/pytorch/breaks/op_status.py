@@ -6,16 +6,11 @@ RUNS IN the training process, when breakpoints are set.
 from __future__ import annotations
 
 import difflib
-import fnmatch
 
+from zentracer.frameworks.pytorch.breaks.glob import is_glob, matcher
 from zentracer.frameworks.pytorch.breaks.op_names import inside, registered_names, visible_names
 
 _TORCHS = ("aten.", "prim.", "prims.")
-
-
-def is_glob(pattern: str) -> bool:
-    """Tell whether a pattern stands for several names."""
-    return any(sign in pattern for sign in "*?[")
 
 
 def what_becomes_of(pattern: str, said: str) -> tuple[bool, str | None]:
@@ -61,4 +56,5 @@ def _custom(registered: frozenset[str]) -> frozenset[str]:
 def _fits(pattern: str, names: frozenset[str]) -> bool:
     if not is_glob(pattern):
         return pattern in names
-    return any(fnmatch.fnmatchcase(name, pattern) for name in names)
+    fits = matcher(pattern)
+    return any(fits(name) for name in names)

@@ -6,7 +6,6 @@ that it names, most end at a glance.
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import types
 from typing import Any
@@ -17,9 +16,10 @@ from zentracer.control.source import Place, place_of
 from zentracer.frameworks.base import ArmedFunction
 from zentracer.frameworks.pytorch import report
 from zentracer.frameworks.pytorch.breaks.by_name import Asking, NameBreaks
+from zentracer.frameworks.pytorch.breaks.glob import is_glob, matcher
 from zentracer.frameworks.pytorch.breaks.moment import Inputs, Moment, metadata
 from zentracer.frameworks.pytorch.breaks.op_names import inside, label_of, names_of, normalised
-from zentracer.frameworks.pytorch.breaks.op_status import is_glob, what_becomes_of
+from zentracer.frameworks.pytorch.breaks.op_status import what_becomes_of
 from zentracer.frameworks.pytorch.breaks.recomputed import is_recomputed
 from zentracer.frameworks.pytorch.finite import PLAIN, outputs_of, tensors_in
 from zentracer.frameworks.pytorch.frames import user_frame
@@ -41,6 +41,7 @@ class OpBreaks(NameBreaks):
         """Serve exactly these."""
         self._asking: dict[Any, tuple[Asking, ...]] = {}
         super().take(functions)
+        self._patterns = [(armed, _Pattern(armed.name)) for armed in self.functions]
 
     def status_of(self, armed: ArmedFunction) -> BreakpointStatus:
         """Return whether there is such an operation that can be seen."""
@@ -58,8 +59,8 @@ class OpBreaks(NameBreaks):
         names = names_of(function)
         found = tuple(
             Asking(armed, note)
-            for armed in self.functions
-            for note in _matches(normalised(armed.name), armed.name, names, function)
+            for armed, pattern in self._patterns
+            for note in pattern.notes(names, function)
         )
         if not found:
             return None
@@ -166,15 +167,23 @@ class _Call:
         return {"module": self._modules[0]} if self._modules else {}
 
 
-def _matches(
-    pattern: str, said: str, names: frozenset[str], function: Any
-) -> list[str | None]:  # the notes of a match: one, or none
-    if any(fnmatch.fnmatchcase(name, pattern) for name in names):
-        return [] if is_glob(pattern) and plan_for(function).kind == IGNORE else [None]
-    if is_glob(pattern):
-        return []
-    around = next((outer for outer in inside(pattern) if outer in names), None)
-    return [f"{said} runs inside {full_name(around, names)}."] if around is not None else []
+class _Pattern:
+    """What a breakpoint names."""
+
+    def __init__(self, said: str) -> None:
+        pattern = normalised(said)
+        self._said, self._is_glob = said, is_glob(pattern)
+        self._fits = matcher(pattern)
+        self._around = () if self._is_glob else inside(pattern)
+
+    def notes(self, names: frozenset[str], function: Any) -> list[str | None]:
+        """Return the note of a match, which may be None; empty if there is no match."""
+        if any(self._fits(name) for name in names):
+            return [] if self._is_glob and plan_for(function).kind == IGNORE else [None]
+        around = next((outer for outer in self._around if outer in names), None)
+        if around is None:
+            return []
+        return [f"{self._said} runs inside {full_name(around, names)}."]
 
 
 def full_name(plain: str, names: frozenset[str]) -> str:
