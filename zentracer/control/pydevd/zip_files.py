@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import zipfile
 from typing import Any, Callable, FrozenSet
 
@@ -15,15 +16,14 @@ from typing import Any, Callable, FrozenSet
 def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     """Extend ``pydevd_file_utils.exists``, which is asked when a breakpoint is set."""
     del pydevd
-    import pydevd_file_utils
-
-    original = pydevd_file_utils.exists
+    files: Any = sys.modules["pydevd_file_utils"]
+    original = files.exists
 
     @functools.wraps(original)
     def exists(filename: str) -> Any:
         return original(filename) or is_in_archive(filename)
 
-    pydevd_file_utils.exists = exists
+    files.exists = exists
 
 
 def is_in_archive(path: str) -> bool:
