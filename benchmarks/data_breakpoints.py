@@ -61,6 +61,7 @@ def main() -> None:
     found = interleaved(
         options.rounds,
         {name: lambda make=make: timed(make, step, options.steps) for name, make in sides.items()},
+        seconds=300,
     )
     plain = found["nothing armed"]
     rows = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any, Callable
 
@@ -258,3 +259,37 @@ def test_condition_on_the_change_and_hit_count() -> None:
     (hit,) = host.hits
     assert hit.details.changed == pytest.approx(0.5)
     assert "50% of its norm, 4 of 4 elements" in hit.text
+
+
+def test_compiled_region_is_compared_at_the_next_safe_point() -> None:
+    world = World()
+    compiled = torch.compile(world.bn, backend="eager")
+    with data_breaking(sys._getframe(), "world.bn.running_mean") as host:
+        compiled(world.x)
+        compiled(world.x + 1).sum().backward()
+    assert len(host.hits) == 2 and host.notices == []
+    assert all("code that is compiled" in (hit.details.note or "") for hit in host.hits)
+
+
+def test_sparse_gradient_is_passed_over() -> None:
+    table = nn.Embedding(10, 3, sparse=True)
+    optimizer = torch.optim.SparseAdam(table.parameters())
+    with data_breaking(sys._getframe(), "table.weight.grad", "table.weight[3]") as host:
+        for _ in range(2):
+            table(torch.tensor([3])).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert [hit.breakpoint_ids for hit in host.hits] == [(2,), (2,)]
+
+
+def test_thread_of_the_users() -> None:
+    x = torch.zeros(4)
+
+    def work() -> None:
+        x.add_(1)
+
+    with data_breaking(sys._getframe(), "x") as host:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert host.frames == [(__file__, work.__code__.co_firstlineno + 1)]

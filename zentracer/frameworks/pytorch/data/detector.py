@@ -57,6 +57,8 @@ class DataBreaks(Detector):
         self._pace = Pace()
         self._last: Site | None = None
         self._stops = Stops(self._watched, self._at_stop)
+        self._runs_compiled = False
+        """Whether code runs in which no write is seen."""
         self._sees_all = False
         """Whether every torch call is a safe point."""
         self.take(data)
@@ -75,6 +77,8 @@ class DataBreaks(Detector):
         self._armed = {data_id: tuple(armed) for data_id, armed in by_target.items()}
         with unseen():
             self._watched.set(targets, precise=self.training.watch.precise)
+            if self._runs_compiled:
+                self._watched.expose_all()
         self._sees_all = self._watched.has_uncounted
         self._assignments.set(self._watched.has_attributes)
         self.armed = tuple(ArmedFilter(one.id, DATA.id) for one in data)
@@ -149,6 +153,12 @@ class DataBreaks(Detector):
         frame: types.FrameType,
     ) -> None:  # fmt: skip
         self._safe_point(op_name(func), "forward", user_frame(frame), always=False)
+
+    def copes_with_compiled(self) -> bool:
+        """What compiled code writes is found by its content at the next safe point."""
+        self._runs_compiled = True
+        self._watched.expose_all()
+        return True
 
     # -- modules, passes and steps -----------------------------------------------------------------
 

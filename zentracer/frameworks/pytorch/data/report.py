@@ -140,7 +140,7 @@ def _elements(count: int) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.2g} times" if share >= 10 else f"{100 * share:.2g}%"
+    return f"{share:.2g} times" if share >= 10 else f"{100 * share:.3g}%"
 
 
 def _note(found: Found, writer: Writer) -> str | None:

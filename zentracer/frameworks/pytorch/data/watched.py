@@ -95,6 +95,12 @@ class Watched:
         target.source.exposed = True
         self._note_uncounted()
 
+    def expose_all(self) -> None:
+        """Somebody may write from now on into any of them without torch's counting it."""
+        for source in self._by_source:
+            source.exposed = True
+        self._note_uncounted()
+
     def check(self, targets: Iterable[Target]) -> list[Found]:
         """Return which of these have changed; what is there is known from now on."""
         found: list[Found] = []

@@ -14,7 +14,7 @@ from zentracer.frameworks.pytorch.modules import modules_on_stack, qualified_nam
 _PLUMBING = frozenset(
     """
     _call_impl _wrapped_call_impl wrapper decorate_context __torch_function__ inner _fn
-    __torch_dispatch__ wrapped __call__
+    __torch_dispatch__ wrapped __call__ _no_grad_wrapper
     """.split()
 )
 

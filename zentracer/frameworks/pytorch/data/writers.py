@@ -76,6 +76,8 @@ def op_name(function: Any) -> str:
     name = str(getattr(function, "__name__", None) or type(function).__name__)
     if name in _SETTERS:
         return f".{getattr(function.__self__, '__name__', 'data')} ="
+    if name == "__get__":
+        return f".{getattr(function.__self__, '__name__', '')}"
     if name == "__setitem__":
         return "x[...] ="
     if _schemas(function):

@@ -83,6 +83,10 @@ class Detector:
         """Whether it has to be told of torch calls."""
         return bool(self.ops()) or type(self).handler_for is not Detector.handler_for
 
+    def copes_with_compiled(self) -> bool:
+        """Code is entered in which no call is seen; return whether that takes nothing away."""
+        return False
+
     def looker(self, module: Any) -> Looker | None:
         """Return who looks at the calls of ``module``; asked once for each module."""
         return None

@@ -334,7 +334,7 @@ class Training:
             return
         self._compiled_is_said = True
         for detector in self.detectors:
-            if detector.armed and detector.sees_calls:
+            if detector.armed and detector.sees_calls and not detector.copes_with_compiled():
                 for armed in detector.armed:
                     self.watch.host.notice(
                         f"'{detector.filter.label}' sees no operation inside compiled code "
