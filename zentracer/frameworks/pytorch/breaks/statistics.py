@@ -79,6 +79,12 @@ def _mean(x: Tensor) -> float:
     return x.mean(dtype=torch.float32 if x.dtype in _NARROW else None).item()
 
 
+def _std(x: Tensor) -> float | None:
+    if x.numel() < 2:
+        return None
+    return (x.float() if x.dtype in _NARROW else x).std().item()
+
+
 def _zeros(x: Tensor) -> int:
     return x.numel() - int(torch.count_nonzero(x).item())
 
@@ -91,5 +97,6 @@ _QUICK: dict[str, Callable[[Tensor], float | None]] = {
     "absmax": _absmax,
     "norm": _norm,
     "mean": _mean,
+    "std": _std,
     "zeros": _zeros,
 }
