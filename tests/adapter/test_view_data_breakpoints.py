@@ -74,3 +74,59 @@ def test_they_are_forgotten_with_their_process(stopped: Client) -> None:
     stopped.resume()
     assert stopped.until_exit() == 0
     stopped.wait_event("zentracer/data_breakpoints", lambda body: not body["breakpoints"])
+
+
+WRITES = """
+    import torch
+
+    weight = torch.zeros(3)
+
+    def train():
+        steps = weight[1:]
+        for step in range(3):
+            weight.add_(1)  # @stop @add
+        steps[0] = float("nan")  # @nan
+        print("done")
+
+    train()
+    """
+
+
+def test_a_row_of_variables_stops_where_it_is_written_with_a_nan(
+    client: Client, write_program: Callable[..., Path]
+) -> None:
+    program = write_program(WRITES)
+    client.initialize()
+    client.launch(program=program, breakpoints={program: [line_of(program, "stop")]})
+    stop = client.until_stopped()
+    client.set_breakpoints(program, [])
+    scopes = client.request("scopes", frameId=stop.frame_id)["scopes"]
+    found = {
+        scope["name"]: client.request(
+            "dataBreakpointInfo", name=name, variablesReference=scope["variablesReference"]
+        )
+        for scope, name in zip(scopes, ("steps", "weight"))
+    }
+    assert found["Globals"]["description"].startswith("weight · float32[3]")
+    local, of_module = found["Locals"], found["Globals"]
+    (edited,) = client.set_data({"dataId": of_module["dataId"], "hitCondition": "2"})
+    first, second = of_view(
+        client,
+        {"data_id": local["dataId"], "name": local["description"], "condition": "nan > 0"},
+        {"data_id": of_module["dataId"], "name": "weight", "enabled": False},
+    )[:2]
+    assert first["verified"] and edited["verified"] and not second["verified"]
+    client.resume()
+    stop = client.until_stopped()
+    assert (stop.line, stop.body["hitBreakpointIds"]) == (line_of(program, "add"), [edited["id"]])
+    client.resume()
+    stop = client.until_stopped()
+    assert (stop.line, stop.body["hitBreakpointIds"]) == (line_of(program, "nan"), [first["id"]])
+    said = client.wait_event("output", lambda body: stop.body["text"] in body["output"])
+    assert said["category"] == "console"
+    hit = client.wait_event(
+        "zentracer/data_breakpoints", lambda body: body["breakpoints"][0]["hits"] == 1
+    )
+    assert hit["breakpoints"][0]["last"]["text"] == stop.body["text"]
+    client.resume()
+    assert client.until_exit() == 0

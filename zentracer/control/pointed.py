@@ -46,8 +46,7 @@ def by_row(reference: int, name: str) -> Pointed:
     Raises:
         Refused: there is no such row; the text is a sentence.
     """
-    parent = shown.variable_of(reference)
-    row = parent.get_child_variable_named(name) if parent is not None else None
+    row = shown.row_of(reference, name)
     if row is None:
         raise Refused(_NO_ROW.format(name))
     expression, frame = row.evaluate_name, row.frame

@@ -23,18 +23,21 @@ def frame_of(frame_id: int) -> Optional[FrameType]:
     return found if isinstance(found, FrameType) else None
 
 
-def variable_of(reference: int) -> Any:
-    """Return pydevd's variable (``value``, ``get_child_variable_named``) for a reference.
+def row_of(reference: int, name: str) -> Any:
+    """Return pydevd's variable (``value``, ``evaluate_name``) for a row below a reference.
 
     None if the program has gone on since it was shown.
     """
     debugger, number = _debugger(), _own_number(reference)
     if debugger is None or number is None:
         return None
+    scope = number if hasattr(number, "scope") else None  # a frame's locals or its globals
+    owner = number.variable_reference if scope is not None else number
     try:
-        return debugger.suspended_frames_manager.get_variable(number)
+        parent = debugger.suspended_frames_manager.get_variable(owner)
     except KeyError:
         return None
+    return parent.get_child_variable_named(name, scope=scope)
 
 
 def _debugger() -> Any:
