@@ -20,7 +20,7 @@ export async function pickPurpose(
   module: string | undefined,
 ): Promise<Purpose | undefined> {
   const exceptions = filters.map((filter): Row => ({
-    label: filter.label,
+    label: module === undefined ? filter.label : `$(debug-breakpoint) ${filter.label}`,
     detail: filter.description,
     purpose: { kind: "exception", filter: filter.id, isLimited: false },
     ...(module !== undefined && { buttons: [LIMITING] }),

@@ -1,6 +1,6 @@
 /** Breakpoints by name in the editor's own list: modules, gradients, operations and steps. */
 import * as vscode from "vscode";
-import { functionName, isSameNamed, type Named, stepsOf } from "../pure/functionBreakpoints";
+import { functionName, isSameNamed, momentOf, type Named, stepsOf } from "../pure/functionBreakpoints";
 import { type Operation, operations, typedOperation } from "../pure/operations";
 import { askLimits } from "./conditionInput";
 import { LIMITING, pickLimited } from "./limitedPick";
@@ -38,6 +38,14 @@ async function set(wanted: Named): Promise<void> {
       new vscode.FunctionBreakpoint(name, true, condition, hitCondition),
     ]);
   }
+  void tell(wanted);
+}
+
+/** The editor's list may be out of sight, or scrolled to its other entries. */
+async function tell(wanted: Named): Promise<void> {
+  const show = "Show Breakpoints";
+  const chosen = await vscode.window.showInformationMessage(`${momentOf(wanted)}.`, show);
+  if (chosen !== show) return;
   await vscode.commands.executeCommand("workbench.debug.action.focusBreakpointsView");
 }
 
@@ -59,8 +67,8 @@ async function breakAtOperation(): Promise<void> {
   if (picked) await settleFunction(functionName("op", picked.row.operation), picked.isLimited);
 }
 
-function rowOf({ name, spellings }: Operation): OperationRow {
-  return { label: name, description: spellings, operation: name, buttons: [LIMITING] };
+function rowOf({ label, name, spellings }: Operation): OperationRow {
+  return { label, description: spellings, operation: name, buttons: [LIMITING] };
 }
 
 function typedRow(name: string): OperationRow {

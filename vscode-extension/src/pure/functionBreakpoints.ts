@@ -23,6 +23,28 @@ export function isSameNamed(one: Named, other: Named): boolean {
   );
 }
 
+/** In words, e.g. `The program stops before fc runs, if nan > 0`. */
+export function momentOf({ functionName: name, condition, hitCondition }: Named): string {
+  const [kind = "", ...rest] = name.split(":");
+  const limits = [condition ? `if ${condition}` : "", hitCondition ?? ""].filter(Boolean);
+  return [`The program stops ${momentText(kind, rest.join(":"))}`, ...limits].join(", ");
+}
+
+function momentText(kind: string, name: string): string {
+  switch (kind) {
+    case "module":
+      return `before ${name} runs`;
+    case "backward":
+      return `when the gradients of ${name} arrive`;
+    case "op":
+      return `at each call of ${name}`;
+    case "step":
+      return name === "" ? "at the end of steps" : `at the end of step ${name}`;
+    default:
+      return `at ${name}`;
+  }
+}
+
 /** Which steps to stop at, in the terms of a function breakpoint. */
 export interface Steps {
   readonly name: string;

@@ -2,9 +2,11 @@
 import byNamespace from "./operations.json";
 
 export interface Operation {
+  /** As it is called for short, e.g. `softmax`. */
+  readonly label: string;
   /** As it follows `op:`, e.g. `torch.softmax`, which stands for every spelling of it. */
   readonly name: string;
-  /** Its other spellings, e.g. `F.softmax · x.softmax() · aten.softmax`. */
+  /** `torch.softmax · F.softmax · x.softmax() · aten.softmax` */
   readonly spellings: string;
 }
 
@@ -38,17 +40,23 @@ export function operations(): readonly Operation[] {
 
 function operationOf(name: string): Operation {
   const chosen = OWN.find((namespace) => NAMES[namespace].has(name)) ?? "torch";
-  const others = [
+  const spellings = [
+    `${chosen}.${name}`,
     chosen !== "F" && NAMES.F.has(name) ? `F.${name}` : "",
     NAMES.Tensor.has(name) ? `x.${name}()` : "",
     NAMES.aten.has(name) ? `aten.${name}` : "",
   ];
-  return { name: `${chosen}.${name}`, spellings: others.filter(Boolean).join(" · ") };
+  return {
+    label: name,
+    name: `${chosen}.${name}`,
+    spellings: spellings.filter(Boolean).join(" · "),
+  };
 }
 
 /** Their names mean something else without the namespace. */
 function qualified(namespace: "linalg" | "fft"): Operation[] {
   return [...NAMES[namespace]].map((name) => ({
+    label: `${namespace}.${name}`,
     name: `${namespace}.${name}`,
     spellings: `torch.${namespace}.${name}`,
   }));
@@ -58,5 +66,5 @@ function qualified(namespace: "linalg" | "fft"): Operation[] {
 export function typedOperation(typed: string): string | undefined {
   const name = typed.trim().replace(/^op:\s*/, "");
   if (name === "" || /\s/.test(name)) return undefined;
-  return operations().some((one) => one.name === name) ? undefined : name;
+  return operations().some((one) => one.name === name || one.label === name) ? undefined : name;
 }

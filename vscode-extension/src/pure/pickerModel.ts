@@ -23,7 +23,7 @@ export interface Listing {
 
 export const LIMIT = 200;
 
-const TITLE = "Tensor breakpoint: module";
+const TITLE = "Break in module";
 
 export function isGlob(query: string): boolean {
   return /[*?[]/.test(query);

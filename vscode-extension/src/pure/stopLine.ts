@@ -24,7 +24,13 @@ export function topFrameOf(body: unknown, text: string): ToldPlace | undefined {
   const { path } = frame["source"];
   const { line } = frame;
   if (typeof path !== "string" || typeof line !== "number" || line < 1) return undefined;
-  return { path, line: line - 1, text };
+  return { path: localPath(path), line: line - 1, text };
+}
+
+/** In a remote window the editor makes an address of a path in the answers it hands to extensions. */
+function localPath(path: string): string {
+  const address = /^vscode-remote:\/\/[^/]*(\/.*)$/.exec(path)?.[1];
+  return address === undefined ? path : decodeURIComponent(address);
 }
 
 /** Characters behind a line: beyond, a reader would have to scroll. */

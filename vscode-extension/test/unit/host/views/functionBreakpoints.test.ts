@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { functionName, isSameNamed, stepsOf } from "../../../../src/pure/functionBreakpoints";
+import { functionName, isSameNamed, momentOf, stepsOf } from "../../../../src/pure/functionBreakpoints";
 import { operations, typedOperation } from "../../../../src/pure/operations";
 
 test("two stop at the same moments if their names and limits are the same", () => {
@@ -28,8 +28,9 @@ test.each(["x", "-3", "every", "every 0", "12 13"])("“%s” is no step", (type
 test("an operation is offered once, with its other spellings", () => {
   const names = operations().map((operation) => operation.name);
   expect(new Set(names).size).toBe(names.length);
-  const softmax = operations().find((operation) => operation.name === "torch.softmax");
-  expect(softmax?.spellings).toBe("F.softmax · x.softmax() · aten.softmax");
+  const softmax = operations().find((operation) => operation.label === "softmax");
+  expect(softmax?.name).toBe("torch.softmax");
+  expect(softmax?.spellings).toBe("torch.softmax · F.softmax · x.softmax() · aten.softmax");
   expect(names).toContain("F.scaled_dot_product_attention");
   expect(names).toContain("linalg.norm");
   expect(names.filter((name) => name.includes("backward") || name.endsWith("_"))).toEqual([]);
@@ -39,6 +40,17 @@ test("what is typed can be used, unless a row has it", () => {
   expect(typedOperation("*norm*")).toBe("*norm*");
   expect(typedOperation("op:mylib.fused")).toBe("mylib.fused");
   expect(typedOperation("torch.log")).toBeUndefined();
+  expect(typedOperation("log")).toBeUndefined();
   expect(typedOperation(" ")).toBeUndefined();
   expect(typedOperation("two words")).toBeUndefined();
+});
+
+test.each([
+  ["module:fc", undefined, undefined, "The program stops before fc runs"],
+  ["backward:fc", "norm > 1", undefined, "The program stops when the gradients of fc arrive, if norm > 1"],
+  ["op:torch.log", undefined, ">= 3", "The program stops at each call of torch.log, >= 3"],
+  ["step", undefined, "every 100 steps", "The program stops at the end of steps, every 100 steps"],
+  ["step:120", undefined, undefined, "The program stops at the end of step 120"],
+])("%s if %s, %s: %s", (name, condition, hitCondition, text) => {
+  expect(momentOf({ functionName: name, condition, hitCondition })).toBe(text);
 });

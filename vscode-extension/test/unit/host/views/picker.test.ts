@@ -12,7 +12,7 @@ function answer(modules: ModuleInfo[], changes: Partial<Modules> = {}): Modules 
 
 test("modules with their class and size, how many there are, and how to see the others", () => {
   const found = listing("", answer([MODEL, ENCODER, LINEAR], { matching: 100000 }));
-  expect(found.title).toBe("Tensor breakpoint: module (100,000)");
+  expect(found.title).toBe("Break in module (100,000)");
   expect(found.placeholder).toContain("100,000 modules");
   expect(found.rows.map((row) => [row.label, row.description, row.below])).toEqual([
     ["Net", "1 parameter", undefined],
@@ -26,7 +26,7 @@ test("a glob stands for itself, with the number of modules it matches", () => {
   const [first, second] = listing("encoder.*", answer([LINEAR])).rows;
   expect(first).toMatchObject({ label: "encoder.*", description: "use as glob · 1 module", value: "encoder.*" });
   expect(second?.value).toBe("encoder.0");
-  expect(listing("encoder.*", answer([LINEAR])).title).toBe("Tensor breakpoint: module (1 of 100,000)");
+  expect(listing("encoder.*", answer([LINEAR])).title).toBe("Break in module (1 of 100,000)");
 });
 
 test("the name of a module with others below offers those, too", () => {

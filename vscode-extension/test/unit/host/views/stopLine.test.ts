@@ -14,6 +14,8 @@ test("the place is the top frame's, if it is in a file", () => {
   const frames = (...stackFrames: object[]): object => ({ stackFrames });
   const here = { source: { path: "/a.py" }, line: 3 };
   expect(topFrameOf(frames(here, { line: 9 }), "x")).toEqual({ path: "/a.py", line: 2, text: "x" });
+  const remote = { source: { path: "vscode-remote://127.0.0.1:80/a%20b.py" }, line: 3 };
+  expect(topFrameOf(frames(remote), "x")?.path).toBe("/a b.py");
   expect(topFrameOf(frames({ line: 3 }), "x")).toBeUndefined();
   expect(topFrameOf(frames(), "x")).toBeUndefined();
   expect(topFrameOf(undefined, "x")).toBeUndefined();
