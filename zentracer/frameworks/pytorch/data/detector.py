@@ -158,6 +158,7 @@ class DataBreaks(Detector):
         """What compiled code writes is found by its content at the next safe point."""
         self._runs_compiled = True
         self._watched.expose_all()
+        self._see_all_if_needed()
         return True
 
     # -- modules, passes and steps -----------------------------------------------------------------
