@@ -8,7 +8,8 @@ what one would write into the program instead, a ``forward_pre_hook`` that tests
 ``module:`` 1.005x, ``op:`` 1.05x.
 
 What one call costs comes first (programs/named_calls.py): a busy machine hides half a percent of a
-step, but not that. Processor time of one thread. Each figure is the median over the rounds of the ratio within a round.
+step, but not that. Processor time of one thread; for steps the median over the rounds of the ratio
+within a round.
 """
 
 from __future__ import annotations
