@@ -21,6 +21,7 @@ from zentracer.frameworks.pytorch.finite import counts, outputs_of, readable_ten
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.mode import installed
 from zentracer.frameworks.pytorch.nodes import OTHER, TAME, is_half, kind_of, leaf_behind
+from zentracer.frameworks.pytorch.nonfinite import finding_at_roots
 from zentracer.frameworks.pytorch.report import Finding, brief
 from zentracer.frameworks.pytorch.scene import Scene
 from zentracer.frameworks.pytorch.suggest import suggestions_for
@@ -353,7 +354,7 @@ def _prepare(watch: Watch, roots: tuple[Any, ...], inputs: Any, kind: type[Run])
     try:
         frame = user_frame(sys._getframe(1))
         with unseen():
-            finding = watch.look_at_roots(roots, frame)
+            finding = finding_at_roots(watch, roots, frame)
         if finding is not None and frame is not None:
             watch.stop(finding, frame)
         with unseen():

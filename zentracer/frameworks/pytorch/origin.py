@@ -30,6 +30,7 @@ from zentracer.frameworks.pytorch.modules import (
     qualified_name,
     root_modules,
 )
+from zentracer.frameworks.pytorch.phase import phase_of
 from zentracer.frameworks.pytorch.plans import Plan
 from zentracer.frameworks.pytorch.report import Finding
 from zentracer.wire.messages import Location, Suggestion
@@ -58,7 +59,7 @@ def came_in(
     compiled = _compiled_note(value)
     return Finding(
         op=plan.name,
-        phase=watch.phase(plan, modules),
+        phase=phase_of(watch, plan, modules),
         tensor=value,
         nan=nan,
         inf=inf,

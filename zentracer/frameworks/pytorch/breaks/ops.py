@@ -24,6 +24,7 @@ from zentracer.frameworks.pytorch.breaks.recomputed import is_recomputed
 from zentracer.frameworks.pytorch.finite import PLAIN, outputs_of, tensors_in
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.modules import is_library, modules_on_stack, qualified_name
+from zentracer.frameworks.pytorch.phase import phase_of
 from zentracer.frameworks.pytorch.plans import IGNORE, Plan, plan_for, readable
 from zentracer.frameworks.pytorch.training.asked import is_lasting
 from zentracer.frameworks.pytorch.training.detector import Handler
@@ -145,7 +146,7 @@ class _Call:
     def phase(self) -> str:
         if self._training.in_backward:
             return "backward"
-        return self._training.watch.phase(self._plan, self._modules)
+        return phase_of(self._training.watch, self._plan, self._modules)
 
     def inputs(self) -> Inputs:
         place = place_of(self._user.f_code, self._user.f_lasti, self._plan.name)
