@@ -95,6 +95,11 @@ def stands_behind(debugger: Any, thread: Any) -> bool:
     return holder is not None and holder is not thread and stands(holder)
 
 
+def wait_until_told(debugger: Any) -> None:
+    """Let the editor hear that the last stop is over before it hears of the next one."""
+    _of(debugger).told.wait()
+
+
 def that_met_a_stop(debugger: Any) -> List[str]:
     """Names of the threads that stand at a stop of their own, which is to be reported."""
     return [str(thread.name) for thread in list(_of(debugger).met)]
@@ -134,7 +139,7 @@ def _keep_stops(debugger_class: Any) -> None:
             stop = _of(self).met.pop(thread, None)
             if stop is None or self.pydb_disposed or not self.is_attached():
                 return
-            _of(self).told.wait()  # or the editor would hear ``continued`` after ``stopped``
+            wait_until_told(self)
             info.hit_breakpoint_ids, info.trace_suspend_type, info.pydev_message = as_met
             set_suspend_or_stand(self, thread, *stop[0], **stop[1])
 

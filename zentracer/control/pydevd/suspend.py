@@ -15,7 +15,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from zentracer.control.pydevd import channel, guard
+from zentracer.control.pydevd import channel, guard, release
 from zentracer.wire.messages import Notice
 
 _TRACING_REPLACED = (
@@ -82,6 +82,7 @@ def _wait(
         debugger.do_wait_suspend(thread, frame, "line", None)
         if channel.attached_debugger() is not debugger:
             return False
+        release.wait_until_told(debugger)
     announce()
     handled = _constant("EXCEPTION_TYPE_HANDLED")
     debugger.do_wait_suspend(thread, frame, "exception", exception, handled)
@@ -102,12 +103,18 @@ def _claim(debugger: Any, thread: Any, info: Any) -> bool:
     overwrite the other thread's stop instead, and one of the two would be lost.
     """
     lifecycle = sys.modules["_pydevd_bundle.pydevd_thread_lifecycle"]
-    reason = sys.modules["_pydevd_bundle.pydevd_comm_constants"].CMD_STEP_CAUGHT_EXCEPTION
+    comm_constants = sys.modules["_pydevd_bundle.pydevd_comm_constants"]
     with lifecycle.suspend_threads_lock:
         if info.pydev_state == lifecycle.STATE_SUSPEND:
             return False
+        if release.stands_behind(debugger, thread):
+            # It runs only for an evaluation of the stopped thread: the stop comes after that one's.
+            lifecycle.mark_thread_suspended(
+                thread, comm_constants.CMD_THREAD_SUSPEND, main_suspend=False
+            )
+            return False
         debugger._threads_suspended_single_notification.increment_suspend_time()
-        lifecycle.mark_thread_suspended(thread, reason)
+        lifecycle.mark_thread_suspended(thread, comm_constants.CMD_STEP_CAUGHT_EXCEPTION)
         if debugger.multi_threads_single_notification:
             lifecycle.suspend_all_threads(debugger, except_thread=thread)
     if guard.uses_monitoring():
