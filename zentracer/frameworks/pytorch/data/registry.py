@@ -32,16 +32,19 @@ def target_for(value: Any, holder: Holder | None, part: Part | None, label: str)
         part: what of it is watched; None for the whole.
         label: how the user calls it.
     """
-    place = holder.key if holder is not None else ("value", _identity(value))
+    itself = ("value", _identity(value))
+    place = holder.key if holder is not None else itself
     source = _source(place, value, holder)
-    known = _known.get((place, part))
+    known = _known.get((id(source), part))
     if known is not None and known.source is source:
         return known
     if len(_targets) >= _MAX_TARGETS:
         _prune()
     target = Target(f"{_run}-{next(_numbers)}", source, part, label)
-    _targets[target.data_id] = _known[(place, part)] = target
+    _targets[target.data_id] = _known[(id(source), part)] = target
     _sources[place] = source
+    if value is not None:
+        _sources[itself] = source  # the same tensor, found in another way
     return target
 
 
