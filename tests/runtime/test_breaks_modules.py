@@ -264,3 +264,18 @@ def test_nothing_stays_behind() -> None:
     run("op:*", lambda: net(x()))
     assert (nn.Module.__call__, torch._C._len_torch_function_stack()) == surface
     assert {name: dict(vars(module)) for name, module in net.named_modules()} == before
+
+
+def test_a_name_that_no_module_has_is_looked_for_again_after_some_steps() -> None:
+    with breaking("module:fcc") as host:
+        assert host.statuses[1].pending
+        net = nn.Sequential(OrderedDict(fc1=nn.Linear(3, 2)))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(3):
+            net(torch.ones(1, 3)).sum().backward()
+            optimizer.step()
+        for thread in threading.enumerate():
+            if thread.name == "zentracer-names":
+                thread.join()
+    assert "Similar names: fc1" in str(host.statuses[1].message)
+    assert host.hits == []

@@ -5,6 +5,7 @@ RUNS IN the training process.
 
 from __future__ import annotations
 
+import threading
 import types
 from typing import Any, Iterable
 
@@ -19,8 +20,13 @@ from zentracer.frameworks.pytorch.breaks.recomputed import is_recomputed
 from zentracer.frameworks.pytorch.finite import tensors_in
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.detector import BeforeLooker
+from zentracer.frameworks.pytorch.training.events import Update
 from zentracer.frameworks.pytorch.training.module_names import ModuleNames
 from zentracer.wire.messages import BreakpointStatus
+
+
+SEEN_STEPS = 3
+"""Steps after which it is looked again for what no module was called by."""
 
 
 class OfModules(NameBreaks):
@@ -32,9 +38,30 @@ class OfModules(NameBreaks):
         super().take(functions)
         self._fits = [(armed, matcher(armed.name)) for armed in self.functions]
 
+        self._steps = 0
+
     def close(self) -> None:
         """Forget everything."""
         self._names.forget()
+
+    def update_ended(self, update: Update) -> None:
+        """Look once more, after some steps, for names that no module called so far has."""
+        self._steps += update.is_step
+        if self._steps == SEEN_STEPS and update.is_step and self._waiting():
+            thread = threading.Thread(target=self._look_again, name="zentracer-names", daemon=True)
+            thread.pydev_do_not_trace = True  # type: ignore[attr-defined]
+            thread.is_pydev_daemon_thread = True  # type: ignore[attr-defined]
+            thread.start()
+
+    def _waiting(self) -> list[ArmedFunction]:
+        return [armed for armed in self.functions if armed.id not in self._settled]
+
+    def _look_again(self) -> None:
+        try:
+            for status in self.statuses_of(self._waiting()):
+                self.training.watch.host.settled(status)
+        except Exception as error:  # ours to report, never the training's to die from
+            self.training.watch.report_failure("look for the modules of breakpoints", error)
 
     def asking(self, module: nn.Module, frame: types.FrameType | None) -> tuple[list[Asking], str]:
         """Return the breakpoints that name a module, which are verified then, and its name."""
