@@ -19,7 +19,7 @@ export async function settleFunction(name: string, isLimited: boolean): Promise<
   const fine = (): Promise<undefined> => Promise.resolve(undefined);
   const limits = isLimited ? await askLimits(`Break at ${name}`, nothing, fine) : nothing;
   if (limits === undefined) return;
-  await set({
+  set({
     functionName: name,
     condition: limits.condition ?? undefined,
     hitCondition: limits.hitCondition ?? undefined,
@@ -27,7 +27,7 @@ export async function settleFunction(name: string, isLimited: boolean): Promise<
 }
 
 /** Sets or enables a breakpoint; the same one is never there twice. */
-async function set(wanted: Named): Promise<void> {
+function set(wanted: Named): void {
   const same = vscode.debug.breakpoints.filter(
     (one) => one instanceof vscode.FunctionBreakpoint && isSameNamed(one, wanted),
   );
@@ -96,5 +96,5 @@ async function breakAtStep(): Promise<void> {
   });
   const steps = typed === undefined ? "" : stepsOf(typed);
   if (typeof steps === "string") return;
-  await set({ functionName: steps.name, hitCondition: steps.hitCondition });
+  set({ functionName: steps.name, hitCondition: steps.hitCondition });
 }

@@ -1,6 +1,7 @@
 /** The Sessions view: what is debugged, what it is doing, and how far it is. */
 import * as vscode from "vscode";
 import type { Sessions, ZenSession } from "../debug/sessions";
+import { isToldByLine } from "../pure/stopLine";
 import { type RunFacts, type SessionFacts, ended, sessionsTree, withGone } from "../pure/treeSessions";
 import { NodeTree } from "./nodeTree";
 
@@ -52,8 +53,9 @@ class Runs {
 }
 
 function sessionFacts(session: ZenSession): SessionFacts {
-  const { state, stoppedText, pid, debug } = session;
-  return { id: debug.id, name: debug.name, state, stoppedText, pid };
+  const { state, stoppedText, told, pid, debug } = session;
+  const isSentence = told !== undefined && isToldByLine(told);
+  return { id: debug.id, name: debug.name, state, stoppedText, isSentence, pid };
 }
 
 /**

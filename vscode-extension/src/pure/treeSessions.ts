@@ -11,6 +11,8 @@ export interface SessionFacts {
   readonly name: string;
   readonly state: State;
   readonly stoppedText: string | undefined;
+  /** Whether that is a sentence of its own, as at breakpoints by name and on data. */
+  readonly isSentence?: boolean;
   readonly pid: number | undefined;
 }
 
@@ -136,7 +138,7 @@ function stopRow(facts: SessionFacts): TreeNode[] {
   return [
     {
       id: `stop:${facts.id}`,
-      label: `at ${label}`,
+      label: facts.isSentence ? label : `at ${label}`,
       tooltip: plain(facts.stoppedText),
       icon: { name: "debug-stackframe", colour: "debugIcon.breakpointCurrentStackframeForeground" },
       action: focus(facts.id),
@@ -182,7 +184,8 @@ function tooltip(
   step: StepSeen | undefined,
   version: string | undefined,
 ): string {
-  const stopped = facts.stoppedText === undefined ? "" : ` at ${plain(facts.stoppedText)}`;
+  const stands = facts.isSentence ? ": " : " at ";
+  const stopped = facts.stoppedText === undefined ? "" : `${stands}${plain(facts.stoppedText)}`;
   const number = process?.pid ?? facts.pid;
   const ours = version === undefined ? "" : `ZenTracer ${version}`;
   const software = process

@@ -16,6 +16,7 @@ const STOP = "nan_contrastive.py";
 const PANEL = "attention.py";
 const DEEP = "deep_cnn.py";
 const WATCHED = "watched.py";
+const BREAKS = "breaks.py";
 /** What the walkthrough shows. */
 const WALKED = new Set(["stop", "breakpoints", "tensor", "fix"]);
 const review = join(repository, "build/screenshots");
@@ -181,7 +182,62 @@ async function watches(theme: Theme): Promise<void> {
   }
 }
 
-const SCENES = { stop, panel, vanishing, watches };
+/** A breakpoint on a module, then one on what writes to its weight. */
+async function breaks(theme: Theme): Promise<void> {
+  const file = join(programs, BREAKS);
+  const editor = await start(theme, file);
+  const { debug, workbench, page } = editor;
+  try {
+    await debug.toggleBreakpoint(BREAKS, lineOf(file, "@backward"));
+    await debug.start(BREAKS);
+    await debug.showView();
+    await debug.stoppedAt(BREAKS, lineOf(file, "@backward"));
+    await hidePanel(editor);
+    await page.keyboard.press("F1");
+    await workbench.input.fill(">ZenTracer: Break in Module…");
+    await workbench.row("ZenTracer: Break in Module…").click();
+    await workbench.row("fc").click();
+    await workbench.row("Before it runs").waitFor();
+    await take(editor, theme, "break-in-module");
+    await workbench.row("Before it runs").click();
+    await dismiss(editor, "before fc runs");
+    await debug.breakpoint("module:fc");
+    await debug.continue();
+    await debug.stoppedAt(BREAKS, lineOf(file, "@fc"));
+    await page.locator(".debug-variables .monaco-list-row", { hasText: exactly("Tensors") }).click();
+    await page.locator(".debug-variables .monaco-list-row", { hasText: /^input/ }).waitFor();
+    await take(editor, theme, "module-breakpoint");
+    await workbench.quickInput("F1", ">Remove All Breakpoints", "Remove All Breakpoints");
+    await dataBreakpoint(editor, theme, lineOf(file, "@step"));
+  } finally {
+    await editor.stop();
+  }
+}
+
+async function dataBreakpoint(editor: Editor, theme: Theme, line: number): Promise<void> {
+  const { debug, workbench, page } = editor;
+  await page.locator(".debug-call-stack .monaco-list-row", { hasText: "train" }).first().click();
+  await workbench.contextMenu(await debug.variable("weight"), "Break When NaN");
+  await dismiss(editor, "gets a NaN");
+  await workbench.contextMenu(await debug.variable("weight"), "Break on Value Change");
+  await debug.breakpoint(/^weight/);
+  await debug.continue();
+  await debug.stoppedAt(BREAKS, line);
+  await workbench.command("Debug Console: Focus on Debug Console View");
+  await page.locator(".repl .monaco-list-row", { hasText: "before" }).first().waitFor();
+  await workbench.showZenTracer();
+  await workbench.viewRow("Tensor Breakpoints", /weight.*×1/s).waitFor();
+  await take(editor, theme, "data-breakpoint");
+}
+
+async function dismiss(editor: Editor, text: string): Promise<void> {
+  const toast = editor.workbench.notification(text);
+  await toast.hover();
+  await toast.locator(".codicon-notifications-clear").click();
+  await toast.waitFor({ state: "hidden" });
+}
+
+const SCENES = { breaks, stop, panel, vanishing, watches };
 const wanted = process.argv.slice(2);
 
 install();

@@ -63,6 +63,17 @@ export class Debugging {
     if (text !== undefined) await this.workbench.line(text).waitFor();
   }
 
+  /** What the extension says behind a line, once it does. */
+  async behind(line: string): Promise<string> {
+    return until(`words behind “${line}”`, async () => {
+      const parts = this.workbench.line(line).locator("span");
+      const said = await parts.evaluateAll((all) =>
+        all.map((one) => getComputedStyle(one, "::after").content).join(""),
+      );
+      return /"(.+)"/.exec(said)?.[1];
+    });
+  }
+
   /** The top row of a stopped thread in the Call Stack. */
   frame(name: string, line: number): Locator {
     const label = new RegExp(`${escaped(name)}\\s*${String(line)}(:|$)`);
@@ -92,6 +103,17 @@ export class Debugging {
     return this.page
       .locator(".debug-breakpoints .monaco-list-row")
       .filter({ has: this.page.locator(".name", { hasText: exactly(label) }) });
+  }
+
+  /** A breakpoint of the editor's own list that is no exception; it is scrolled into sight. */
+  async breakpoint(label: string | RegExp): Promise<Locator> {
+    const list = this.page.locator(".debug-breakpoints .monaco-list");
+    const row = list.locator(".monaco-list-row", { hasText: label });
+    return until(`the breakpoint ${String(label)}`, async () => {
+      await list.hover();
+      await this.page.mouse.wheel(0, 2000); // they come after the exceptions
+      return (await row.count()) > 0 && row;
+    });
   }
 
   /** Ticks an exception breakpoint. */

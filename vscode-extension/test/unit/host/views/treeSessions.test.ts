@@ -50,6 +50,8 @@ test("a stop is a row of its own", () => {
     "Train | step 163 · loss 0.4213 · 1.8 %",
     "  at NaN or Inf in SqrtBackward0 | ",
   ]);
+  const told = run({ state: "stopped", stoppedText: "fc is about to run", isSentence: true });
+  expect(lines(sessionsTree([told]))[1]).toBe("  fc is about to run | ");
 });
 
 const RANKS = run({
