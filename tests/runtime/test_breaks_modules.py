@@ -267,9 +267,9 @@ def test_nothing_stays_behind() -> None:
 
 
 def test_a_name_that_no_module_has_is_looked_for_again_after_some_steps() -> None:
-    with breaking("module:fcc") as host:
+    with breaking("module:quokkas") as host:
         assert host.statuses[1].pending
-        net = nn.Sequential(OrderedDict(fc1=nn.Linear(3, 2)))
+        net = nn.Sequential(OrderedDict(quokka=nn.Linear(3, 2)))
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         for _ in range(3):
             net(torch.ones(1, 3)).sum().backward()
@@ -277,5 +277,5 @@ def test_a_name_that_no_module_has_is_looked_for_again_after_some_steps() -> Non
         for thread in threading.enumerate():
             if thread.name == "zentracer-names":
                 thread.join()
-    assert "Similar names: fc1" in str(host.statuses[1].message)
+    assert "Similar names: quokka" in str(host.statuses[1].message)
     assert host.hits == []

@@ -24,7 +24,6 @@ from zentracer.frameworks.pytorch.training.events import Update
 from zentracer.frameworks.pytorch.training.module_names import ModuleNames
 from zentracer.wire.messages import BreakpointStatus
 
-
 SEEN_STEPS = 3
 """Steps after which it is looked again for what no module was called by."""
 
