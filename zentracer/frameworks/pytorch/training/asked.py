@@ -9,10 +9,12 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any, Callable, Dict, Tuple
 
-if TYPE_CHECKING:
-    from zentracer.frameworks.pytorch.training.detector import Detector, Handler
+from zentracer.frameworks.pytorch.training.detector import Detector
 
-Handlers = Tuple[Tuple["Detector", "Handler"], ...]
+if TYPE_CHECKING:
+    from zentracer.frameworks.pytorch.training.detector import Handler
+
+Handlers = Tuple[Tuple[Detector, "Handler"], ...]
 _MAX_FUNCTIONS = 4096
 """Functions that are remembered; a program may make callables as it runs."""
 
@@ -47,3 +49,35 @@ def is_lasting(function: Any) -> bool:
     if not isinstance(function, types.FunctionType):
         return True
     return function.__module__.partition(".")[0] == "torch"
+
+
+def asked_by(
+    detectors: tuple[Detector, ...], report_failure: Callable[[str, Exception], None]
+) -> Asked:
+    """Return who of ``detectors`` is told of which torch function."""
+    asking = tuple(d for d in detectors if type(d).handler_for is not Detector.handler_for)
+    known: Dict[Any, Handlers] = {}
+    for detector in detectors:
+        for function, handler in detector.ops().items():
+            known[function] = (*known.get(function, ()), (detector, handler))
+    if not asking:
+        return Asked(known, None)
+
+    def handlers_for(function: Any) -> Handlers:
+        found: list[tuple[Detector, Handler]] = []
+        for detector in asking:
+            try:
+                handler = detector.handler_for(function)
+            except Exception as error:  # ours to report, never the training's to die from
+                report_failure("look up what stops at a torch call", error)
+                continue
+            if handler is not None:
+                found.append((detector, handler))
+        return tuple(found)
+
+    for function, handlers in known.items():
+        known[function] = handlers + handlers_for(function)
+    asked = Asked(known, handlers_for)
+    of_out = ((d, d.out_handler()) for d in asking)
+    asked.of_out = tuple((d, handler) for d, handler in of_out if handler is not None)
+    return asked

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
-import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +20,11 @@ from zentracer.frameworks.pytorch.breaks import Breaks
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.meter import clock
 from zentracer.frameworks.pytorch.report import Finding, advice_of, brief
-from zentracer.frameworks.pytorch.training.asked import Asked
-from zentracer.frameworks.pytorch.training.detector import BeforeLooker, Detector, Handler, Looker
+from zentracer.frameworks.pytorch.training.asked import Asked, asked_by
+from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.epochs import Epochs
 from zentracer.frameworks.pytorch.training.events import Update, parameters_of
+from zentracer.frameworks.pytorch.training.module_lookers import ModuleLookers
 from zentracer.frameworks.pytorch.training.module_tap import ModuleTap
 from zentracer.frameworks.pytorch.training.names import ParameterNames
 from zentracer.frameworks.pytorch.training.norms import GradientNorms
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.watch import Watch
 
 _EVENTS = ("backward_starts", "backward_ended", "update_starts", "update_ended", "step_marked")
-_Before = Tuple[Optional["weakref.ref[nn.Module]"], "tuple[tuple[Detector, BeforeLooker], ...]"]
-_NOBODY: _Before = (None, ())
 _QUIET_STEPS = 50
 """A finding is told again only after its cause was gone for so many steps."""
 _MAX_UNDER_WAY = 16
@@ -63,8 +61,7 @@ class Training:
         self.gradient_norms = GradientNorms(self)
         self.ratios = Ratios(self.readout)
         self.modules: ModuleTap | None = None
-        self._before: dict[int, _Before] = {}
-        """By identity of a module: who looks before it is called."""
+        self._lookers = ModuleLookers(self._drop)
         self._epochs = Epochs(watch.report_failure)
         self._told: dict[Any, int] = {}
         self._depth = 0
@@ -113,12 +110,11 @@ class Training:
 
     def _take(self, detectors: tuple[Detector, ...]) -> None:
         self.detectors = detectors
-        self.ops = self._asked(detectors)
+        self.ops = asked_by(detectors, self.watch.report_failure)
         self._listeners = {event: _overriding(event, detectors) for event in _EVENTS}
-        wants_before = any(type(d).before_looker is not Detector.before_looker for d in detectors)
-        self._before.clear()
+        self._lookers.ask(detectors)
         if detectors and self.modules is None:
-            self.modules = ModuleTap(self._lookers_for, self._look)
+            self.modules = ModuleTap(self._lookers.after, self._look)
             self.modules.add()
             self._epochs.add()
         elif not detectors and self.modules is not None:
@@ -128,40 +124,11 @@ class Training:
         elif self.modules is not None:
             self.modules.ask_again()
         if self.modules is not None:
-            self.modules.before = self._look_before if wants_before else None
-
-    def _asked(self, detectors: tuple[Detector, ...]) -> Asked:
-        asking = tuple(d for d in detectors if type(d).handler_for is not Detector.handler_for)
-        known: dict[Any, tuple[tuple[Detector, Handler], ...]] = {}
-        for detector in detectors:
-            for function, handler in detector.ops().items():
-                known[function] = (*known.get(function, ()), (detector, handler))
-        if not asking:
-            return Asked(known, None)
-        for function, handlers in known.items():
-            known[function] = handlers + self._handlers_for(asking, function)
-        asked = Asked(known, lambda function: self._handlers_for(asking, function))
-        handlers = ((d, d.out_handler()) for d in asking)
-        asked.of_out = tuple((d, handler) for d, handler in handlers if handler is not None)
-        return asked
+            self.modules.before = self._look_before if self._lookers.wants_before else None
 
     def ask_again(self) -> None:
         """Ask anew who is told of torch calls and modules: a detector wants to be told of more."""
         self._take(self.detectors)
-
-    def _handlers_for(
-        self, asking: tuple[Detector, ...], function: Any
-    ) -> tuple[tuple[Detector, Handler], ...]:
-        found: list[tuple[Detector, Handler]] = []
-        for detector in asking:
-            try:
-                handler = detector.handler_for(function)
-            except Exception as error:  # ours to report, never the training's to die from
-                self.watch.report_failure("look up what stops at a torch call", error)
-                continue
-            if handler is not None:
-                found.append((detector, handler))
-        return tuple(found)
 
     def _drop(self, detector: Detector, doing: str, error: Exception) -> None:
         """Let a detector step aside that has failed."""
@@ -373,18 +340,6 @@ class Training:
         except Exception as error:  # ours to report, never the training's to die from
             self.watch.report_failure("use what a device has computed", error)
 
-    def _lookers_for(self, module: Any) -> tuple[tuple[Detector, Looker], ...]:
-        found: list[tuple[Detector, Looker]] = []
-        for detector in self.detectors:
-            try:
-                looker = detector.looker(module)
-            except Exception as error:  # ours to report, never the training's to die from
-                self._drop(detector, "at a module", error)
-                continue
-            if looker is not None:
-                found.append((detector, looker))
-        return tuple(found)
-
     def _took(self, start: float) -> None:
         """Count the time since ``start`` as ours, if this step is timed."""
         meter = self.watch.meter
@@ -402,28 +357,8 @@ class Training:
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any],
         frame: types.FrameType,
     ) -> None:  # fmt: skip
-        known = self._before.get(id(module))
-        if known is None:
-            known = self._meet_before(module, frame)
-        for detector, looker in known[1]:
+        for detector, looker in self._lookers.before(module, frame):
             self._guarded(detector, "before a module", looker, module, args, kwargs, frame)
-
-    def _meet_before(self, module: nn.Module, frame: types.FrameType) -> _Before:
-        if is_tracing():
-            return _NOBODY
-        found: list[tuple[Detector, BeforeLooker]] = []
-        for detector in self.detectors:
-            try:
-                looker = detector.before_looker(module, frame)
-            except Exception as error:  # ours to report, never the training's to die from
-                self._drop(detector, "before a module", error)
-                continue
-            if looker is not None:
-                found.append((detector, looker))
-        identity, known = id(module), self._before
-        gone = weakref.ref(module, lambda _: known.pop(identity, None))
-        entry = known[identity] = (gone, tuple(found))
-        return entry
 
     def _tell(self, event: str, body: Any) -> None:
         listeners = self._listeners.get(event, ())
