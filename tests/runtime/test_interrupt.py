@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from zentracer.control.pydevd import guard, interrupt, turns
 from zentracer.control.pydevd.interrupt import EvaluationInterrupted, Interruptible
 
 ROUNDS = 3000
@@ -104,3 +105,45 @@ def test_a_wait_of_the_main_thread_is_woken() -> None:
     done.append(one.run(work))
     thread.join()
     assert done == [False]
+
+
+@pytest.mark.parametrize("call", [on_main, on_another])
+@pytest.mark.parametrize("catches", [False, True])
+def test_nothing_is_left_of_the_interruption_of_a_condition(
+    call: Any, catches: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "AGAIN", 1e6)  # the pest alone interrupts, and never rests
+    ends = {True: 0, False: 0}
+    over = threading.Event()
+
+    def failed(error: BaseException, _frame: object) -> bool:
+        assert isinstance(error, EvaluationInterrupted)
+        return False
+
+    def condition(_frame: object) -> bool:
+        with guard.evaluating():
+            count(random.randrange(400), catches)
+        return True
+
+    def pest() -> None:
+        while not over.is_set():
+            for number, turn in turns._turns().items():
+                turns._interrupt(number, turn)
+
+    def rounds() -> None:
+        gate = turns.watched(condition, turns.Subject("It", print, failed))
+        for _ in range(ROUNDS):
+            ends[gate(sys._getframe())] += 1
+            sum(range(50))  # the program, which must not hear of it
+        assert guard.state.evaluating == 0
+
+    thread = threading.Thread(target=pest)
+    thread.start()
+    try:
+        call(rounds)
+    finally:
+        over.set()
+        thread.join()
+    assert sum(ends.values()) == ROUNDS and ends[True]
+    assert catches or ends[False]
+    assert not interrupt.adopted

@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 from zentracer.control import line_condition
+from zentracer.control.pydevd.interrupt import EvaluationInterrupted
 from zentracer.observe.stats import error_text
 from zentracer.present.inline import inline
 
@@ -26,7 +27,7 @@ class LogMessage:
         self._parts = _parsed(source)
 
     def text(self, frame: FrameType) -> str:
-        """Return the text with the values of ``frame``; never raises but for Ctrl-C."""
+        """Return the text with the values of ``frame``; never raises but for an interruption."""
         return _text(self._parts, frame)
 
 
@@ -45,8 +46,8 @@ class _Field(NamedTuple):
         try:
             value = line_condition.evaluate(self.code, frame, self.source)
             return self.label + self._formatted(value, _text(self.spec, frame))
-        except KeyboardInterrupt:
-            raise  # the user's own, for the program
+        except (KeyboardInterrupt, EvaluationInterrupted):
+            raise  # the user's own, for the program; and who waits for the thread
         except BaseException as error:  # not even exit() in a message may end the program
             return f"{self.label}<{error_text(error)}>"
 

@@ -22,6 +22,7 @@ from zentracer.control.pydevd import (
     native_threads,
     pauses,
     stack,
+    turns,
     watching,
     zip_files,
 )
@@ -40,6 +41,7 @@ _PATCHES: Tuple[Tuple[str, Callable[[Any, Notify], None]], ...] = (
     ("breakpoints on native threads", native_threads.install),
     ("taking a pause back", pauses.install),
     ("evaluations that wait", evaluations.install),
+    ("conditions that take long", turns.install),
     ("zt in evaluations", names.install),
     ("the forward call in a stack of backward", stack.install),
     ("what changed in watches", watching.install),

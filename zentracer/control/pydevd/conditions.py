@@ -16,7 +16,8 @@ from typing import Any, Callable, Dict, Optional
 
 from zentracer.control import line_condition, no_data
 from zentracer.control.hit_condition import HitCondition, HitConditionError, compile_hit_condition
-from zentracer.control.pydevd import logpoints
+from zentracer.control.pydevd import logpoints, turns
+from zentracer.control.pydevd.interrupt import EvaluationInterrupted
 from zentracer.progress import progress
 
 Gate = Callable[[FrameType], bool]
@@ -42,6 +43,19 @@ def install(pydevd: Any, notify: Callable[..., None]) -> None:
         return gate(new_frame)
 
     pydevd.PyDB.handle_breakpoint_condition = handle_breakpoint_condition
+    evaluate = pydevd.PyDB.handle_breakpoint_expression
+
+    def handle_breakpoint_expression(
+        self: Any, pybreakpoint: Any, info: Any, new_frame: FrameType
+    ) -> None:
+        if not getattr(pybreakpoint, "is_logpoint", False):
+            evaluate(self, pybreakpoint, info, new_frame)
+            return
+        info.pydev_message = ""  # or pydevd would say it
+        if not pybreakpoint.has_condition:  # else the condition is asked first
+            gate_of(pybreakpoint)(new_frame)
+
+    pydevd.PyDB.handle_breakpoint_expression = handle_breakpoint_expression
     processor: Any = sys.modules["_pydevd_bundle.pydevd_process_net_command_json"]
     # As the user wrote it: pydevd would make an expression of it that may hold or not.
     processor.PyDevJsonCommandProcessor._get_hit_condition_expression = (
@@ -83,6 +97,10 @@ def _problem(wanted: Dict[str, Any]) -> Optional[str]:
 
 
 _NOT_EVALUATED = "The condition '{text}' could not be evaluated and did not stop: {why}"
+_INTERRUPTED = (
+    "{what} was interrupted, because its thread was asked to stop and waited for it. It has no "
+    "value at that hit; it is evaluated again at the next one."
+)
 
 
 def gate_of(pybreakpoint: Any) -> Gate:
@@ -123,22 +141,30 @@ class _Gate:
 
     def _tested(self, condition: str) -> Gate:
         test = line_condition.compile_test(condition)
+        return turns.watched(test, self._subject(f"The condition '{condition}'"))
 
-        def gate(frame: FrameType) -> bool:
-            try:
-                return test(frame)
-            except KeyboardInterrupt:
-                raise  # the user's own, for the program
-            except BaseException as error:  # not even exit() in a condition may end the program
+    def _logged(self, message: str) -> Gate:
+        def log(frame: FrameType) -> bool:
+            logpoints.log(message, frame)
+            return False
+
+        return turns.watched(log, self._subject(f"The log message '{message}'"))
+
+    def _subject(self, what: str) -> turns.Subject:
+        def failed(error: BaseException, frame: FrameType) -> bool:
+            if isinstance(error, EvaluationInterrupted):
+                self._tell(_INTERRUPTED.format(what=what))
+            else:
                 self._failed(error, frame)
-                return False
+            return False
 
-        return gate
+        return turns.Subject(what, self._tell, failed)
 
     def _counted(
         self, test: Optional[Gate], hits: Optional[HitCondition], message: Optional[str]
     ) -> Gate:
         lock = threading.Lock()
+        log = self._logged(message) if message is not None else None
 
         def gate(frame: FrameType) -> bool:
             if test is not None and not test(frame):
@@ -148,10 +174,7 @@ class _Gate:
                 with lock:
                     if not hits.hit(step):
                         return False
-            if message is None:
-                return True
-            logpoints.log(message, frame)
-            return False
+            return log is None or log(frame)
 
         return gate
 
@@ -181,8 +204,13 @@ class _Gate:
         if self._told:
             return
         self._told = on_breakpoint
-        identity = getattr(self._breakpoint, "breakpoint_id", None) if on_breakpoint else None
-        _notify(sentence, identity)
+        if on_breakpoint:
+            self._tell(sentence)
+        else:
+            _notify(sentence, None)
+
+    def _tell(self, sentence: str) -> None:
+        _notify(sentence, getattr(self._breakpoint, "breakpoint_id", None))
 
 
 def _always(_frame: FrameType) -> bool:

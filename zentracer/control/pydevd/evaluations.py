@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from zentracer.control.pydevd import release, slow
 from zentracer.control.pydevd.interrupt import Interruptible
-from zentracer.control.pydevd.watchdog import Watchdog
+from zentracer.control.pydevd.watchdog import watchdog
 
 PATIENCE = 1.0
 """Seconds that an evaluation may take while all other threads stand."""
@@ -44,7 +44,6 @@ _EVALUATING = {
 """What pydevd runs on a stopped thread and may run the user's code -> the DAP request."""
 _RESUMING = ("internal_step_in_thread", "internal_smart_step_into")
 
-_watchdog = Watchdog()
 _open: Dict[int, _Evaluation] = {}
 """Requests without an answer, and those that still run, by pydevd's sequence number."""
 _stuck: Dict[str, _Evaluation] = {}
@@ -194,7 +193,7 @@ class _Evaluation:
                 return False
             self._thread = threading.current_thread()
             self._began = time.monotonic()
-        _watchdog.call(PATIENCE, self._is_slow)
+        watchdog.call(PATIENCE, self._is_slow)
         return True
 
     def _end(self) -> None:
@@ -236,7 +235,7 @@ class _Evaluation:
         first = next((e for e in list(_open.values()) if e.thread_id == self.thread_id), self)
         if first is not self:
             text = slow.busy(first.what, LIMIT)
-            _watchdog.call(LIMIT, lambda: None if self._thread else self.stop(text))
+            watchdog.call(LIMIT, lambda: None if self._thread else self.stop(text))
 
     def stop(self, problem: str) -> None:
         """Answer with ``problem``, and end what runs."""
@@ -248,7 +247,7 @@ class _Evaluation:
                 self._send_answer()
                 _open.pop(self.seq, None)
                 return
-        _watchdog.call(GRACE, self._give_up)
+        watchdog.call(GRACE, self._give_up)
         self._press()
 
     def program_goes_on(self) -> None:
@@ -264,7 +263,7 @@ class _Evaluation:
             if self._ended:
                 return
         self._work.interrupt()
-        _watchdog.call(AGAIN, self._press)
+        watchdog.call(AGAIN, self._press)
 
     def _is_slow(self) -> None:
         with self._lock:
@@ -273,7 +272,7 @@ class _Evaluation:
             if not self._goes_on:
                 if self.thread_id != "*" and release.let_run(self._debugger, self._thread):
                     self._let_run_at = time.monotonic()
-                _watchdog.call(LIMIT - PATIENCE, self._has_had_its_time)
+                watchdog.call(LIMIT - PATIENCE, self._has_had_its_time)
                 return
         self._is_overtaken()
 

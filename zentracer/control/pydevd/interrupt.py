@@ -13,12 +13,13 @@ not seen is taken back under the same lock.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import signal
 import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, Optional, Set
 
 _SIGNAL: Optional[int] = getattr(signal, "SIGURG", None)
 """Ignored unless a program asks for it, and no library uses it; None on Windows."""
@@ -63,7 +64,7 @@ class Interruptible:
                 return
             if not self._on_its_way:
                 frame = sys._current_frames().get(self._thread)
-                if frame is None or frame.f_code.co_filename == _THIS_FILE:
+                if frame is None or frame.f_code.co_filename in SPARED:
                     return
                 self._on_its_way = True
                 if not self._uses_signal:
@@ -83,13 +84,15 @@ class Interruptible:
         with self._lock:
             if self._on_its_way and not self._uses_signal:
                 _raise_in(self._thread, None)
-        if self._uses_signal:
-            self._uses_signal = False
+        if self._former_handler is not None:
             assert _SIGNAL is not None
+            self._uses_signal = False
             signal.signal(_SIGNAL, self._former_handler)
 
     def _take_signal(self) -> None:
-        if _SIGNAL is None or signal.getsignal(_SIGNAL) is not signal.SIG_DFL:
+        if _SIGNAL is None:
+            return
+        if signal.getsignal(_SIGNAL) is not signal.SIG_DFL and not _has_our_handler():
             return
         try:
             self._former_handler = signal.signal(_SIGNAL, self._on_signal)
@@ -122,4 +125,43 @@ def _raise_in(thread: int, exception: Optional[type]) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), value)
 
 
-_THIS_FILE = Interruptible.run.__code__.co_filename
+SPARED: Set[str] = {Interruptible.run.__code__.co_filename}
+"""Files in which a thread is not interrupted: they clear up after an interruption."""
+adopted: Dict[int, Interruptible] = {}
+"""Thread -> work that was begun without ``run``, and that is to be interrupted."""
+
+
+def adopt(thread: int) -> None:
+    """Prepare to end work that ``thread`` does already, and that calls ``settle`` at its end."""
+    one = Interruptible()
+    one._thread = thread
+    one._uses_signal = thread == threading.main_thread().ident and _has_our_handler()
+    adopted[thread] = one
+
+
+def settle() -> None:
+    """See to it that nothing is left of an interruption of the calling thread's work."""
+    thread = threading.get_ident()
+    one = adopted.get(thread)
+    if one is not None:
+        one._end()
+        adopted.pop(thread, None)
+
+
+def keep_signal() -> None:
+    """Let waits of the main thread be ended in adopted work, too; called on any thread."""
+    if _SIGNAL is None or threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(_SIGNAL) is signal.SIG_DFL:
+        with contextlib.suppress(ValueError):  # not the main interpreter
+            signal.signal(_SIGNAL, _on_kept_signal)
+
+
+def _has_our_handler() -> bool:
+    return _SIGNAL is not None and signal.getsignal(_SIGNAL) is _on_kept_signal
+
+
+def _on_kept_signal(number: int, frame: Optional[FrameType]) -> None:
+    one = adopted.get(threading.get_ident())
+    if one is not None:
+        one._on_signal(number, frame)

@@ -27,19 +27,6 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     processor: Any = sys.modules["_pydevd_bundle.pydevd_process_net_command_json"]
     if not callable(processor.convert_dap_log_message_to_expression):
         raise TypeError("convert_dap_log_message_to_expression is not a function")
-
-    evaluate = pydevd.PyDB.handle_breakpoint_expression
-
-    def handle_breakpoint_expression(
-        self: Any, pybreakpoint: Any, info: Any, new_frame: FrameType
-    ) -> None:
-        if not getattr(pybreakpoint, "is_logpoint", False):
-            evaluate(self, pybreakpoint, info, new_frame)
-            return
-        info.pydev_message = ""  # or pydevd would say it
-        if not pybreakpoint.has_condition:  # else the condition is asked first
-            log(pybreakpoint.expression, new_frame)
-
     dispose = pydevd.PyDB.dispose_and_kill_all_pydevd_threads
 
     def dispose_and_kill_all_pydevd_threads(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -47,7 +34,6 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
         return dispose(self, *args, **kwargs)
 
     pydevd.PyDB.dispose_and_kill_all_pydevd_threads = dispose_and_kill_all_pydevd_threads
-    pydevd.PyDB.handle_breakpoint_expression = handle_breakpoint_expression
     processor.convert_dap_log_message_to_expression = lambda message: message
 
 

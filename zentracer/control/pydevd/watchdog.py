@@ -55,3 +55,7 @@ class Watchdog:
                 if seconds is not None and seconds <= 0:
                     return heapq.heappop(self._alarms)[2]
                 self._changed.wait(seconds)
+
+
+watchdog = Watchdog()
+"""The one of this process."""
