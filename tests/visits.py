@@ -77,7 +77,8 @@ class Visits:
 
     def _visit(self, client: Client, body: Any) -> None:
         frames = client.request("stackTrace", threadId=body["threadId"])["stackFrames"]
-        self.found.append(self._at(client, Stop(body, frames)))
+        if frames or body["reason"] != "pause":
+            self.found.append(self._at(client, Stop(body, frames)))
         client.resume(body["threadId"])
 
 

@@ -92,7 +92,7 @@ def test_every_breakpoint_is_shown_once(client: Client, interpreter: str) -> Non
     assert visits.run(program=PROGRAM, python=interpreter) == 0
     (spins,) = re.findall(r"spins (\d+)", client.output("stdout"))
     own = Counter(line for line, reason in visits.found if reason == "breakpoint")
-    assert own == Counter({FIRST: 1, AFTER: 1, SPIN: int(spins)})
+    assert own == Counter({FIRST: 1, AFTER: 1, SPIN: int(spins)}), visits.found
 
 
 def test_a_rank_that_is_left_lets_the_others_go(client: Client) -> None:

@@ -142,11 +142,14 @@ def _on_continued(session: Session, event: Json) -> Json:
     return event
 
 
-def _on_resume(session: Session, request: Json) -> None:
+def _on_resume(session: Session, request: Json) -> Json | None:
+    if session.run.holding.runs_already(session, request["command"]):
+        return {"allThreadsContinued": True}
     thread: Any = arguments_of(request).get("threadId")
     _forget(session, None if request["command"] == "continue" else thread)
     session.forward(request)
     session.run.holding.resumed(session, request["command"])
+    return None
 
 
 def _forget(session: Session, thread: int | None) -> None:

@@ -64,9 +64,12 @@ class Holding:
             return event
         body = body_of(event)
         is_ours = stand.asked and body.get("reason") == "pause"
-        if is_ours and (stand.thread is not None or stand.holder is None):
-            # It stood already when our pause came, or has been released in the meantime.
+        if is_ours and stand.thread is not None:
+            stand.asked = False  # it stood already when our pause came
+            return None
+        if is_ours and stand.holder is None:  # it has been released in the meantime
             stand.asked = False
+            _go_on(session)
             return None
         stand.thread = cast(int, body.get("threadId", 0))
         if is_ours:
@@ -96,12 +99,21 @@ class Holding:
         if stand is not None:
             stand.asked = False
 
+    def runs_already(self, session: Session, command: str) -> bool:
+        """Whether a rank was released while the user's ``continue`` was under way.
+
+        Passed on, it would let the rank go on from a breakpoint that it has met since.
+        """
+        stand = self._stands.get(session)
+        return stand is not None and command == "continue" and stand.thread is None
+
     def resumed(self, session: Session, command: str) -> None:
         """The user lets a rank go on, or step; called after the request was sent."""
         stand = self._stand(session)
         if stand is None or command not in ("continue", *STEPS):
             return
         was_held = stand.holder is not None
+        stand.asked = False
         _let_go(stand)
         if was_held:
             return
@@ -118,14 +130,20 @@ class Holding:
             if stand is None or session is leader or stand.thread is not None or stand.holder:
                 continue
             stand.holder = leader
-            stand.asked = True
-            session.debugpy.request("pause", {"threadId": 1})
+            if not stand.asked:
+                stand.asked = True
+                session.debugpy.request("pause", {"threadId": 1})
 
     def _release_others(self, leader: Session) -> None:
         for session, stand in self._stands.items():
-            if stand.holder is leader:
+            if stand.holder is not leader:
+                continue
+            stand.holder = None
+            # One that does not stand yet may be about to report a breakpoint of its own, which
+            # must not be passed over: it goes on once it stands because of our pause.
+            if stand.thread is not None:
                 _let_go(stand)
-                session.debugpy.request("continue", {"threadId": 1})
+                _go_on(session)
 
     async def _release_if_the_step_waits(self, session: Session, stand: _Stand, moves: int) -> None:
         await asyncio.sleep(STEP_SECONDS)
@@ -174,6 +192,10 @@ def _is_followed(session: Session) -> bool:
     if session.is_ending or not session.is_ready:
         return False
     return session.is_root or not session.run.children.is_headless(session.pid)
+
+
+def _go_on(session: Session) -> None:
+    session.debugpy.request("continue", {"threadId": 1})
 
 
 def _let_go(stand: _Stand) -> None:
