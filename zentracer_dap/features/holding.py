@@ -43,7 +43,7 @@ class _Stand:
     asked: bool = False
     """Whether a pause of ours may still be answered by a ``stopped``."""
     where: asyncio.Task[str] | None = None
-    """Tells where a rank stands that has stopped for a reason of its own."""
+    """Tells where the rank last stopped for a reason of its own; it may be stepping since."""
     moves: int = 0
     """How often the rank was let go on, to tell one step from the next."""
 
@@ -199,7 +199,7 @@ def _go_on(session: Session) -> None:
 
 
 def _let_go(stand: _Stand) -> None:
-    stand.thread = stand.holder = stand.where = None
+    stand.thread = stand.holder = None
     stand.moves += 1
 
 
