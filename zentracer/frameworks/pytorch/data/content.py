@@ -95,6 +95,15 @@ class Content:
             bytes=size * item, sampled=not self.whole,
         )  # fmt: skip
 
+    def is_sample_of(self, x: Tensor, sample: int) -> bool:
+        """Tell whether ``x`` still has what was kept; cheap, the rest of a large one is not read.
+
+        Args:
+            x: what is there now.
+            sample: elements to compare.
+        """
+        return self.difference(Content(x, sample=sample, exact=0)) is None
+
     def difference(self, new: Content) -> Difference | None:
         """Return how ``new`` differs; None if it does not."""
         if (self.shape, self.dtype) != (new.shape, new.dtype):

@@ -3,7 +3,8 @@
 RUNS IN the training process. Writes that torch is asked for are seen as they happen: each call of a
 function that writes is matched against the memory that is watched. Whatever else writes (NumPy, C
 code, compiled regions) is found at the next safe point: the start or the end of a backward pass or
-an update, a call of a module or of torch.
+an update, a call of a module or of torch. Where torch counts the writes into a tensor, others are
+looked for in its sample, at the starts and the ends only.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from typing import TYPE_CHECKING, Any, Callable
 from torch import nn
 
 from zentracer.frameworks.base import ArmedData, ArmedFilter
-from zentracer.frameworks.pytorch.data import registry
+from zentracer.frameworks.pytorch.data import registry, statuses
 from zentracer.frameworks.pytorch.data.assignments import Assignments
 from zentracer.frameworks.pytorch.data.calls import Calls
+from zentracer.frameworks.pytorch.data.found import Found
 from zentracer.frameworks.pytorch.data.pace import Pace
 from zentracer.frameworks.pytorch.data.report import Moment, finding_for
 from zentracer.frameworks.pytorch.data.stops import Stops
 from zentracer.frameworks.pytorch.data.target import Target
-from zentracer.frameworks.pytorch.data.watched import Found, Watched
-from zentracer.frameworks.pytorch.data.writer import Site, Writer
-from zentracer.frameworks.pytorch.data.writers import exposes, op_name
+from zentracer.frameworks.pytorch.data.watched import Watched
+from zentracer.frameworks.pytorch.data.writer import Site, Writer, site_of
+from zentracer.frameworks.pytorch.data.writers import exposes, is_internal, op_name
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.asked import is_lasting
 from zentracer.frameworks.pytorch.training.detector import VALUES, Detector, Handler, Looker
@@ -35,12 +37,6 @@ from zentracer.wire.messages import BreakpointStatus
 
 if TYPE_CHECKING:
     from zentracer.frameworks.pytorch.training.hub import Training
-
-_UNKNOWN = (
-    "This data breakpoint belongs to another process or to an earlier run; set it again while the "
-    "program stands still."
-)
-_GONE = "{} is gone{}: nothing can write into it any more."
 
 
 class DataBreaks(Detector):
@@ -54,8 +50,11 @@ class DataBreaks(Detector):
         self._armed: dict[str, tuple[ArmedData, ...]] = {}
         self._calls = Calls(self._watched)
         self._assignments = Assignments(self._on_assignment)
-        self._pace = Pace()
+        self._pace, self._pace_of_steps, self._pace_of_reading = Pace(), Pace(), Pace()
+        """Of torch calls and modules; of starts and ends; of reading large contents as a whole."""
         self._last: Site | None = None
+        self._started = 0
+        """The number of the look at the start of this backward pass or update."""
         self._stops = Stops(self._watched, self._at_stop)
         self._runs_compiled = False
         """Whether code runs in which no write is seen."""
@@ -72,7 +71,7 @@ class DataBreaks(Detector):
             target = registry.find(one.data_id)
             if target is not None and not target.source.is_gone:
                 targets.append(target)
-                by_target.setdefault(one.data_id, []).append(_kept(known.get(one.id), one))
+                by_target.setdefault(one.data_id, []).append(statuses.kept(known.get(one.id), one))
         self._lock = threading.RLock()  # anew: this may be a forked child
         self._armed = {data_id: tuple(armed) for data_id, armed in by_target.items()}
         with unseen():
@@ -93,13 +92,7 @@ class DataBreaks(Detector):
 
     def status_of(self, armed: ArmedData) -> BreakpointStatus:
         """Return what becomes of a breakpoint."""
-        target = registry.find(armed.data_id)
-        if target is None:
-            return BreakpointStatus(id=armed.id, verified=False, message=_UNKNOWN)
-        if target.source.is_gone:
-            message = _GONE.format(target.label, "")
-            return BreakpointStatus(id=armed.id, verified=False, message=message)
-        return BreakpointStatus(id=armed.id, verified=True)
+        return statuses.of(armed)
 
     # -- torch calls -------------------------------------------------------------------------------
 
@@ -111,7 +104,7 @@ class DataBreaks(Detector):
             return self._exposed
         if self._calls.writes(function):
             return self._wrote
-        return self._passed if self._sees_all else None
+        return self._passed if self._sees_all and not is_internal(function) else None
 
     def out_handler(self) -> Handler | None:
         """Return who is told of calls that write into ``out=``."""
@@ -133,7 +126,8 @@ class DataBreaks(Detector):
         if user is None:
             return  # it is found at the next safe point
         with self._lock:
-            found = self._watched.check(self._calls.touched(func, args, kwargs))
+            touched = self._calls.touched(func, args, kwargs)
+            found = self._watched.check(touched, site_of(user))
         phase = "backward" if self.training.in_backward else "forward"
         self._tell(found, Writer(op_name(func), phase, user, frame))
         if self._sees_all:
@@ -179,7 +173,7 @@ class DataBreaks(Detector):
 
     def backward_ended(self, run: Backward) -> None:
         """Gradients were added up."""
-        self._step_ended("backward", "backward", run.frame)
+        self._step_ended("backward", "backward", run.frame, counts=True)
 
     def update_starts(self, update: Update) -> None:
         """What was written unseen until here is no update."""
@@ -187,19 +181,32 @@ class DataBreaks(Detector):
 
     def update_ended(self, update: Update) -> None:
         """Parameters and the state of the optimiser were written."""
-        self._step_ended(_step_of(update), "update", update.frame)
+        self._step_ended(_step_of(update), "update", update.frame, counts=False)
 
     def step_marked(self, frame: types.FrameType | None) -> None:
         """The program says that a step is complete."""
         self._safe_point("zentracer.step", "update", frame, always=True)
 
-    def _step_ended(self, op: str, phase: str, frame: types.FrameType | None) -> None:
+    def _step_ended(
+        self, op: str, phase: str, frame: types.FrameType | None, *, counts: bool
+    ) -> None:
+        """Tell what a backward pass or an update has written, and who else has, if it was another.
+
+        Args:
+            op: what has ended.
+            phase: of the training step.
+            frame: that called it.
+            counts: whether it writes through torch alone, which counts.
+        """
         if frame is None:
             return
-        with self._lock:
-            found = self._watched.moved(uncounted=self._pace.may())
-        self._last = Site(frame.f_code, frame.f_lasti)
-        self._tell(found, Writer(op, phase, frame))
+        started, site = self._started, site_of(frame)
+        found = self._look(site, at_end=True)
+        last, self._last = self._last, site
+        own = [one for one in found if one.is_within(started, counts=counts)]
+        self._tell(own, Writer(op, phase, frame))
+        others = [one for one in found if not one.is_within(started, counts=counts)]
+        self._tell(others, Writer(op, phase, frame, is_known=False, since=last))
         self._end_what_is_gone()
 
     def _safe_point(
@@ -207,13 +214,25 @@ class DataBreaks(Detector):
     ) -> None:
         if frame is None:
             return
-        uncounted = self._pace.may()
-        if not (always or uncounted or self._stops.found):
+        if not (always or self._stops.found or self._pace.may()):
             return
-        with self._lock, self._pace:
-            found = self._stops.take() + self._watched.moved(uncounted=uncounted)
-        last, self._last = self._last, Site(frame.f_code, frame.f_lasti)
+        site = site_of(frame)
+        found = self._stops.take() + self._look(site, at_end=always)
+        if always:
+            self._started = self._watched.look.number
+        last, self._last = self._last, site
         self._tell(found, Writer(op, phase, frame, is_known=False, since=last))
+
+    def _look(self, site: Site, *, at_end: bool) -> list[Found]:
+        """Look for all that has changed; at a start or an end, at those that torch counts, too."""
+        pace = self._pace_of_steps if at_end else self._pace
+        with self._lock:
+            with pace:
+                found = self._watched.moved(site, pace.may, glances=at_end)
+            if self._watched.has_uncounted:
+                with self._pace_of_reading:
+                    found += self._watched.read(self._pace_of_reading.may)
+        return found
 
     # -- assignments -------------------------------------------------------------------------------
 
@@ -226,7 +245,7 @@ class DataBreaks(Detector):
         if user is None:
             return
         with self._lock:
-            found = self._watched.check(self._watched.held_at(module, name))
+            found = self._watched.check(self._watched.held_at(module, name), site_of(user))
         phase = "backward" if self.training.in_backward else "forward"
         self._tell(found, Writer("assignment", phase, user, frame))
 
@@ -265,13 +284,9 @@ class DataBreaks(Detector):
     def _end_what_is_gone(self) -> None:
         for target in self._watched.gone():
             self._watched.drop(target)
-            step = self.training.watch.step
-            when = f" (freed at step {step})" if step is not None else ""
-            message = _GONE.format(target.label, when)
             for armed in self._armed.pop(target.data_id, ()):
-                self.training.watch.host.settled(
-                    BreakpointStatus(id=armed.id, verified=False, message=message)
-                )
+                status = statuses.ended(armed, target, self.training.watch.step)
+                self.training.watch.host.settled(status)
 
     def _at_stop(self, look: Callable[[], None]) -> None:
         try:
@@ -284,13 +299,6 @@ class DataBreaks(Detector):
         if self._watched.has_uncounted and not self._sees_all:
             self._sees_all = True
             self.training.ask_again()
-
-
-def _kept(known: ArmedData | None, new: ArmedData) -> ArmedData:
-    if known is None or known.data_id != new.data_id:
-        return new
-    same = getattr(known.condition, "text", None) == getattr(new.condition, "text", None)
-    return known if same and known.hits.text == new.hits.text else new
 
 
 def _step_of(update: Update) -> str:

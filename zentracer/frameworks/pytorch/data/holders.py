@@ -6,19 +6,30 @@ that can be referred to weakly, and reads on from there without running any of t
 
 from __future__ import annotations
 
+import sys
+import types
 import weakref
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from torch import Tensor, nn
 
+from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.watches.paths import MISSING, Step
 
 
 class Holder:
-    """One place that holds a tensor."""
+    """One place that holds a tensor.
 
-    def __init__(self, root: Any, steps: Sequence[Step]) -> None:
-        self._root = weakref.ref(root)
+    Args:
+        root: what the place is in.
+        steps: the way from there.
+        reach: returns ``root`` while it is there, where it cannot be referred to weakly.
+    """
+
+    def __init__(
+        self, root: Any, steps: Sequence[Step], reach: Callable[[], Any] | None = None
+    ) -> None:
+        self._root: Callable[[], Any] = weakref.ref(root) if reach is None else reach
         self._steps = tuple(steps)
         self.identity = id(root)
         self.is_gradient = isinstance(root, Tensor)
@@ -50,10 +61,11 @@ class Holder:
         return value
 
 
-def holder_of(values: Sequence[Any], steps: Sequence[Step]) -> Holder | None:
+def holder_of(values: Sequence[Any], steps: Sequence[Step], label: str) -> Holder | None:
     """Return the holder of ``values[-1]``.
 
     Args:
+        label: the expression that the user has written.
         values: all objects on the way, ``values[i + 1]`` is what ``steps[i]`` has read.
         steps: as ``watches.paths`` has parsed them.
     """
@@ -65,5 +77,56 @@ def holder_of(values: Sequence[Any], steps: Sequence[Step]) -> Holder | None:
             weakref.ref(root)
         except TypeError:  # a plain dict or list: the object that has it must do
             continue
-        return Holder(root, steps[at:])
+        return Holder(root, steps[at:]) if _keeps_nothing(steps[at:]) else None
+    if not steps or not _keeps_nothing(steps):
+        return None
+    reach = _variable(label, values[0])
+    return Holder(values[0], steps, reach) if reach is not None else None
+
+
+def _keeps_nothing(steps: Sequence[Step]) -> bool:
+    """Tell whether the way is made of names and constants: ``state[p]`` would keep ``p``."""
+    return all(isinstance(argument, (str, int, slice, tuple)) for _, argument in steps)
+
+
+def _variable(label: str, value: Any) -> Callable[[], Any] | None:
+    """Return how to read the variable with which ``label`` begins, and which is ``value``."""
+    name = label.partition(".")[0].partition("[")[0].strip()
+    if not name.isidentifier():
+        return None
+    for frame in user_frames(sys._getframe(1)):
+        if frame.f_locals is not frame.f_globals and variables(frame).get(name) is value:
+            return _Local(frame, name)
+        module = sys.modules.get(frame.f_globals.get("__name__", ""))
+        is_its = module is not None and vars(module) is frame.f_globals
+        if is_its and frame.f_globals.get(name) is value:
+            return _Global(module, name)
     return None
+
+
+class _Global:
+    """A variable of a module."""
+
+    def __init__(self, module: Any, name: str) -> None:
+        self._module, self._name = weakref.ref(module), name
+
+    def __call__(self) -> Any:
+        module = self._module()
+        return vars(module).get(self._name) if module is not None else None
+
+
+class _Local:
+    """A variable of a call; it is found among those that run, for a frame cannot be referred to
+    weakly.
+    """
+
+    def __init__(self, frame: types.FrameType, name: str) -> None:
+        self._identity, self._code, self._name = id(frame), frame.f_code, name
+
+    def __call__(self) -> Any:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if id(frame) == self._identity and frame.f_code is self._code:
+                return variables(frame).get(self._name)
+            frame = frame.f_back
+        return None

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from zentracer.control.condition import STATISTICS
 from zentracer.control.source import place_of
+from zentracer.frameworks.pytorch.data.found import Found
 from zentracer.frameworks.pytorch.data.sharing import names_sharing
 from zentracer.frameworks.pytorch.data.suggestions import suggestions_for
-from zentracer.frameworks.pytorch.data.watched import Found
+from zentracer.frameworks.pytorch.data.target import Target
 from zentracer.frameworks.pytorch.data.writer import Writer
 from zentracer.frameworks.pytorch.modules import owner_of, root_modules
 from zentracer.frameworks.pytorch.report import Finding, place_name
@@ -46,7 +47,7 @@ class Moment:
         if name in STATISTICS:
             return getattr(self._stats, name, None)
         found = {
-            "module": lambda: "",
+            "module": lambda: module_of(self._found.target),
             "op": lambda: self._writer.op,
             "phase": lambda: self._writer.phase,
             "step": lambda: watch.step or 0,
@@ -70,13 +71,22 @@ class Moment:
         return exact_stats(self._tensor) if self._tensor is not None else None
 
 
+def module_of(target: Target) -> str:
+    """Return the module that has what is watched, or that of which it is a gradient; "" if none."""
+    source = target.source
+    if source.module is None:
+        tensor = source.holder.root if source.holder and source.is_gradient else source.value
+        owner = owner_of(tensor, root_modules()) if isinstance(tensor, Tensor) else None
+        source.module = (owner.module_name or type(owner.module).__name__) if owner else ""
+    return source.module
+
+
 def finding_for(found: Sequence[Found], writer: Writer) -> Finding:
     """Return what is told of a write that has changed the first of ``found``, and the others."""
-    target, change, _ = found[0]
+    target, change = found[0][:2]
     place = place_of(writer.frame.f_code, writer.frame.f_lasti, writer.op)
     x = target.tensor()
     shares = names_sharing(x, target, writer.frame) if x is not None else []
-    owner = owner_of(target.source.value, root_modules()) if x is not None else None
     suggestions, origin = suggestions_for(target, x, writer, place)
     finding = Finding(
         op=writer.op,
@@ -87,7 +97,7 @@ def finding_for(found: Sequence[Found], writer: Writer) -> Finding:
         source=place,
         origin=origin or place,
         subject=target.label,
-        module=(owner.module_name or type(owner.module).__name__) if owner else None,
+        module=(module_of(target) or None) if x is not None else None,
         suggestions=suggestions,
         filter=DATA,
         headline=_headline(found[0], writer),
@@ -105,7 +115,7 @@ def finding_for(found: Sequence[Found], writer: Writer) -> Finding:
 
 
 def _headline(found: Found, writer: Writer) -> str:
-    target, change, is_rebound = found
+    target, change, is_rebound = found[:3]
     label = target.label
     if change.after is None:
         what = "is None now" if target.part is None else "is gone: its tensor was replaced"
@@ -146,9 +156,18 @@ def _percent(share: float) -> str:
 def _note(found: Found, writer: Writer) -> str | None:
     if writer.is_known:
         return None
-    since = (
-        f"between {place_name(writer.since.place.location)} and here" if writer.since else "before"
-    )
+    site = found.since.site if found.since is not None else writer.since
+    since = f"between {place_name(site.place.location)} and here" if site is not None else "before"
+    if found.is_rebound:
+        return (
+            f"found at the next safe point; it was assigned {since}: entries of dictionaries and "
+            "lists, and attributes of objects that are no modules, tell of no assignment."
+        )
+    if found.is_counted:
+        return (
+            f"found at the next safe point; it was written {since}, by NumPy, C code or another "
+            "process that has its memory: nothing in torch wrote it."
+        )
     return (
         f"found at the next safe point; it was written {since}, by NumPy, C code or code that is "
         "compiled, where no single write is seen."

@@ -34,7 +34,7 @@ def target_of(pointed: Pointed) -> Target:
     """
     values, steps, label = pointed.values, pointed.steps, pointed.label
     at = _last_array(pointed)
-    holder = holder_of(values[: at + 1], steps[:at])
+    holder = holder_of(values[: at + 1], steps[:at], label)
     if values[at] is None and holder is not None and holder.is_gradient:
         return target_for(None, holder, None, label)
     whole = _plain(values[at], label)

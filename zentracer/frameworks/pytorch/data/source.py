@@ -30,13 +30,17 @@ class Source:
         self.exposed = False
         """Whether somebody may write without torch's counting it: NumPy, C code."""
         self._seen: Any = None
+        self.module: str | None = None
+        """The module that has it, once that was looked for: it takes a walk through all objects."""
         self.bind(value)
 
     def bind(self, value: Any) -> None:
         """Watch ``value`` from now on; None where nothing is held for now."""
+        self.module = None
         self._value: Callable[[], Any] = weakref.ref(value) if value is not None else _nothing
         self._storage: StorageWeakRef | None = None
-        self._is_host = True
+        self.is_host = True
+        """Whether it can be compared without waiting for an accelerator."""
         self.is_empty = value is None
         self.exposed = False
         if isinstance(value, Tensor):
@@ -46,7 +50,7 @@ class Source:
         self._seen = self._now()
 
     def _bind_tensor(self, value: Tensor) -> None:
-        self._is_host = value.is_cpu
+        self.is_host = value.is_cpu
         try:
             storage = value.untyped_storage()
         except (NotImplementedError, RuntimeError):  # a sparse gradient, a wrapper: not readable
@@ -71,17 +75,38 @@ class Source:
         return self.exposed or self._value() is None or self._seen[0] is None
 
     @property
-    def needs_a_look(self) -> bool:
-        """Whether only its content tells whether somebody has written.
+    def is_counted(self) -> bool:
+        """Whether torch counts its own writes, those of compiled code apart."""
+        return self._value() is not None and self._seen[0] is not None
+
+    def needs_a_glance(self, *, counted_too: bool) -> bool:
+        """Tell whether only its content tells whether somebody has written, and is cheap to get at.
+
+        Args:
+            counted_too: also where torch counts writes: an array that was taken before anything
+                was watched may lie in the same memory.
+        """
+        if self.is_uncounted or not counted_too:
+            return self.is_host and self.is_uncounted
+        return self.is_host and not self.is_empty and self._storage is not None
+
+    @property
+    def needs_reading(self) -> bool:
+        """Whether somebody may write past torch.
 
         Comparing waits for an accelerator, so there it takes an occasion: ``exposed`` was set since
         the last look.
         """
-        return self.is_uncounted and (self._is_host or self.exposed)
+        return self.is_uncounted and (self.is_host or self.exposed)
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether it is watched as the gradient of another tensor."""
+        return self.holder is not None and self.holder.is_gradient
 
     def looked(self) -> None:
         """Its content was compared."""
-        if not self._is_host:
+        if not self.is_host:
             self.exposed = False
 
     def identities(self) -> list[int]:
@@ -103,7 +128,8 @@ class Source:
         """Tell whether this is the source of ``value`` in that place."""
         if holder is None:
             return self._value() is value
-        return self.holder is not None and self.holder.root is holder.root
+        root = holder.root
+        return self.holder is not None and root is not None and self.holder.root is root
 
     def tensor(self) -> Tensor | None:
         """Return what is there as a plain tensor, to be read and let go; None if nothing is."""

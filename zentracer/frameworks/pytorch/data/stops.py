@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Callable
 
-from zentracer.frameworks.pytorch.data.watched import Found, Watched
+from zentracer.frameworks.pytorch.data.found import Found
+from zentracer.frameworks.pytorch.data.watched import Watched
 from zentracer.watches.clock import clock
 
 
@@ -42,4 +43,9 @@ class Stops:
         return [one for one in found if self._watched.targets.get(one.target.data_id) is one.target]
 
     def _look(self) -> None:
-        self.found += self._watched.moved(uncounted=True)
+        self.found += self._watched.moved(None, _always, glances=True)
+        self.found += self._watched.read(_always)
+
+
+def _always() -> bool:
+    return True

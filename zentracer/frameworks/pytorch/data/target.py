@@ -48,6 +48,11 @@ class Target:
         self.is_known = False
         self._last = 0 if part is None else _last(part[0], part[1]) + part[2]
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether only a sample of its elements is kept."""
+        return self._known is not None and not self._known.whole
+
     def tensor(self) -> Tensor | None:
         """Return what is watched, to be read and let go; None if there is nothing (any more)."""
         return self._in(self.source.tensor())
@@ -64,6 +69,13 @@ class Target:
     def learn(self, limits: Limits) -> None:
         """Take what is there for known."""
         self._known, self.is_known = self._look(self.source.tensor(), limits), True
+
+    def glance(self, whole: Tensor | None, limits: Limits) -> Change | None:
+        """Do as ``check`` if the sample differs; else nothing is said, and nothing is learnt."""
+        x, known = self._in(whole), self._known
+        if x is not None and known is not None and known.is_sample_of(x, limits.sample):
+            return None
+        return self.check(whole, limits)
 
     def check(self, whole: Tensor | None, limits: Limits) -> Change | None:
         """Return how the content has changed; what is there is known from now on.

@@ -7,28 +7,22 @@ RUNS IN the training process. ``touched`` reads metadata of plain tensors, the r
 from __future__ import annotations
 
 import math
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Callable, Iterable
 
 import torch
 from torch import Tensor
 
 from zentracer.frameworks.pytorch.data.content import EXACT, KEPT, SAMPLE
+from zentracer.frameworks.pytorch.data.found import Found, Look
 from zentracer.frameworks.pytorch.data.ranges import Range, Ranges
 from zentracer.frameworks.pytorch.data.source import Source, memory_of
 from zentracer.frameworks.pytorch.data.target import Change, Limits, Target
+from zentracer.frameworks.pytorch.data.turns import Round, Turns
+from zentracer.frameworks.pytorch.data.writer import Site
 from zentracer.watches.paths import MISSING
 
 _MAX_LATER = 32
 """Targets that have moved and are looked through one by one, before all are sorted anew."""
-
-
-class Found(NamedTuple):
-    """A target that has changed."""
-
-    target: Target
-    change: Change
-    is_rebound: bool = False
-    """Whether its place holds another tensor now."""
 
 
 class Watched:
@@ -41,6 +35,11 @@ class Watched:
         self._ranges: Ranges[Target] = Ranges()
         self._later: list[tuple[Range, Target]] = []
         self._by_identity: dict[int, list[Source]] = {}
+        self._samples, self._contents = Turns(), Turns()
+        self.look = Look(0, None)
+        """The last one."""
+        self.is_compiled = False
+        """Whether code that is compiled runs."""
         self.has_uncounted = False
         """Whether writes may happen that no version counter tells of."""
 
@@ -61,6 +60,8 @@ class Watched:
             if not target.is_known:
                 target.learn(self.limits)
                 target.source.see()
+        self._samples.set(self._by_source)
+        self._contents.set(self._by_source)
         self._sort()
 
     def drop(self, target: Target) -> None:
@@ -70,6 +71,8 @@ class Watched:
         rest = [one for one in self._by_source.pop(target.source, []) if one is not target]
         if rest:
             self._by_source[target.source] = rest
+        self._samples.set(self._by_source)
+        self._contents.set(self._by_source)
 
     def touched(self, x: Tensor) -> list[Target]:
         """Return what a write into ``x`` may have changed."""
@@ -96,32 +99,61 @@ class Watched:
         self._note_uncounted()
 
     def expose_all(self) -> None:
-        """Somebody may write from now on into any of them without torch's counting it."""
+        """Code that is compiled may write into any of them from now on; torch counts no more."""
+        self.is_compiled = True
         for source in self._by_source:
             source.exposed = True
         self._note_uncounted()
 
-    def check(self, targets: Iterable[Target]) -> list[Found]:
+    def check(self, targets: Iterable[Target], site: Site | None = None) -> list[Found]:
         """Return which of these have changed; what is there is known from now on."""
         found: list[Found] = []
+        self.look = Look(self.look.number + 1, site)
         sources = dict.fromkeys(target.source for target in targets)
         for source in sources:
             found += self._check(source)
         return found
 
-    def moved(self, *, uncounted: bool) -> list[Found]:
-        """Return what has changed of all, as far as versions, addresses and places tell.
+    def moved(
+        self, site: Site | None, may: Callable[[], bool], *, glances: bool
+    ) -> list[Found]:  # fmt: skip
+        """Return what has changed of all, as far as versions, addresses, places and samples tell.
 
         Args:
-            uncounted: compare contents, too, where they tell nothing.
+            site: where the program is.
+            may: tells whether there is time to compare one more sample of which no version tells;
+                what is left has its turn the next time.
+            glances: compare samples of those, too, whose versions say that nobody has written.
         """
+        self.look = Look(self.look.number + 1, site)
         found: list[Found] = []
         for source in list(self._by_source):
-            if source.has_moved() or (uncounted and source.needs_a_look):
-                found += self._check(source)
-            else:
-                found += self._follow(source)
-        return found
+            found += self._check(source) if source.has_moved() else self._follow(source)
+
+        def wants(source: Source) -> bool:
+            return source.needs_a_glance(counted_too=glances)
+
+        def check(target: Target, whole: Tensor | None) -> Change | None:
+            return target.glance(whole, self.limits)
+
+        how = Round(self.look, wants, may, check, self._is_counted)
+        return found + self._expose_found(self._samples.take(self._by_source, how))
+
+    def read(self, may: Callable[[], bool]) -> list[Found]:
+        """Return what ``moved`` has not found of those of which neither versions nor samples tell.
+
+        Args:
+            may: tells whether there is time to read one more as a whole.
+        """
+
+        def check(target: Target, whole: Tensor | None) -> Change | None:
+            return target.check(whole, self.limits)
+
+        how = Round(self.look, self._has_to_be_read, may, check, self._is_counted)
+        found = self._contents.take(self._by_source, how)
+        for source in [one for one in self._by_source if self._contents.is_known(one, self.look)]:
+            source.looked()
+        return self._expose_found(found)
 
     def adopt(self) -> None:
         """Take for known what has been written since, by the debugger."""
@@ -130,10 +162,14 @@ class Watched:
             if rebound is not MISSING:
                 source.bind(rebound)
                 self._note_place(source)
-            if rebound is not MISSING or source.has_moved() or source.needs_a_look:
+            if rebound is not MISSING or source.has_moved() or source.is_uncounted:
                 source.see()
                 for target in targets:
                     target.learn(self.limits)
+            elif source.needs_a_glance(counted_too=True):
+                whole = source.tensor()
+                for target in targets:
+                    target.glance(whole, self.limits)
 
     def gone(self) -> list[Target]:
         """Return the targets that have been freed."""
@@ -184,7 +220,24 @@ class Watched:
             if change is not None:
                 found.append(Found(target, change, is_rebound))
         source.looked()
+        self._samples.seen(source, self.look)
+        self._contents.seen(source, self.look)
         return found
+
+    def _expose_found(self, found: list[Found]) -> list[Found]:
+        """Somebody has the memory of these, and may write again."""
+        for one in found:
+            one.target.source.exposed = True
+        self._note_uncounted()
+        return found
+
+    def _has_to_be_read(self, source: Source) -> bool:
+        if not source.needs_reading:
+            return False
+        return not source.is_host or any(t.is_sampled for t in self._by_source[source])
+
+    def _is_counted(self, source: Source) -> bool:
+        return source.is_counted and not self.is_compiled
 
     def _note_place(self, source: Source) -> None:
         """Note where a source is now."""

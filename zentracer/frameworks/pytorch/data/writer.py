@@ -31,6 +31,11 @@ class Site(NamedTuple):
         return place_of(self.code, self.lasti)
 
 
+def site_of(frame: types.FrameType) -> Site:
+    """Return where a frame is."""
+    return Site(frame.f_code, frame.f_lasti)
+
+
 class Writer(NamedTuple):
     """Who has written; or what was about to run when a write was found."""
 

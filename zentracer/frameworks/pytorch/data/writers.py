@@ -46,6 +46,12 @@ def exposes(function: Any) -> bool:
     return getattr(function, "__name__", "") in _EXPOSING
 
 
+def is_internal(function: Any) -> bool:
+    """Tell whether a function is none that a user would know as a place: those of profiling …"""
+    name = getattr(function, "__name__", "")
+    return name.startswith("_") and not name.endswith("__")
+
+
 def writes_of(function: Any) -> Writes | None:
     """Return into what a function writes; None if it only reads."""
     name = getattr(function, "__name__", None) or ""
