@@ -130,3 +130,26 @@ def test_a_row_of_variables_stops_where_it_is_written_with_a_nan(
     assert hit["breakpoints"][0]["last"]["text"] == stop.body["text"]
     client.resume()
     assert client.until_exit() == 0
+
+
+def test_a_row_of_a_scope_of_ours_has_its_own_name(
+    client: Client, write_program: Callable[..., Path]
+) -> None:
+    program = write_program(WRITES_OF_A_MODULE)
+    client.initialize()
+    client.launch(program=program, functions=["module:Linear"])
+    stop = client.until_stopped()
+    scopes = client.request("scopes", frameId=stop.frame_id)["scopes"]
+    references = {scope["name"]: scope["variablesReference"] for scope in scopes}
+    found = client.request(
+        "dataBreakpointInfo", name="weight", variablesReference=references["Module"]
+    )
+    assert found["description"] == "weight · float32[3, 2]"
+
+
+WRITES_OF_A_MODULE = """
+    import torch
+
+    model = torch.nn.Linear(2, 3)
+    model(torch.ones(1, 2))
+    """

@@ -16,6 +16,8 @@ from zentracer.watches import paths
 from zentracer.watches.paths import MISSING, Step
 
 _OBJECT, _INDEX = "_zentracer_object", "_zentracer_index"
+_OUR_SCOPES = "__import__('zentracer.scopes'"
+"""What rows of the scopes "Tensors" and "Module" begin with: nothing that a user calls them."""
 _NO_ROW = "`{}` is not shown any more; the program has gone on."
 
 
@@ -50,11 +52,13 @@ def by_row(reference: int, name: str) -> Pointed:
     if row is None:
         raise Refused(_NO_ROW.format(name))
     expression, frame = row.evaluate_name, row.frame
-    if expression and isinstance(frame, FrameType):
+    if not expression or expression.startswith(_OUR_SCOPES):
+        return Pointed(name, [row.value], [])
+    if isinstance(frame, FrameType):
         way = _way(expression, frame.f_locals, frame.f_globals)
         if way is not None:
             return way
-    return Pointed(expression or name, [row.value], [])
+    return Pointed(expression, [row.value], [])
 
 
 def by_expression(expression: str, names: Dict[str, Any], scope: Dict[str, Any]) -> Pointed:
