@@ -49,7 +49,7 @@ function ofModule(module: string): Row[] {
     row(
       "$(debug-breakpoint-function) When its gradients arrive",
       "backward",
-      "Stops at backward(), with the gradients of its outputs and inputs in the scope “Tensors”.",
+      "Stops at backward(), with the gradients of its outputs and parameters in the scope “Tensors”.",
     ),
     { label: "A tensor exception in it", kind: vscode.QuickPickItemKind.Separator },
   ];

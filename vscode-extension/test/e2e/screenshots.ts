@@ -204,7 +204,10 @@ async function breaks(theme: Theme): Promise<void> {
     await debug.breakpoint("module:fc");
     await debug.continue();
     await debug.stoppedAt(BREAKS, lineOf(file, "@fc"));
-    await page.locator(".debug-variables .monaco-list-row", { hasText: exactly("Tensors") }).click();
+    await page.locator(".pane-header", { hasText: exactly("Watch") }).click(); // makes room
+    for (const scope of ["Locals", "Tensors", "Module"]) {
+      await page.locator(".debug-variables .monaco-list-row", { hasText: exactly(scope) }).click();
+    }
     await page.locator(".debug-variables .monaco-list-row", { hasText: /^input/ }).waitFor();
     await take(editor, theme, "module-breakpoint");
     await workbench.quickInput("F1", ">Remove All Breakpoints", "Remove All Breakpoints");
@@ -225,6 +228,7 @@ async function dataBreakpoint(editor: Editor, theme: Theme, line: number): Promi
   await debug.stoppedAt(BREAKS, line);
   await workbench.command("Debug Console: Focus on Debug Console View");
   await page.locator(".repl .monaco-list-row", { hasText: "before" }).first().waitFor();
+  await debug.frame(BREAKS, line).click(); // the console has covered the line
   await workbench.showZenTracer();
   await workbench.viewRow("Tensor Breakpoints", /weight.*×1/s).waitFor();
   await take(editor, theme, "data-breakpoint");
