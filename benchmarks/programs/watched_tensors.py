@@ -8,7 +8,7 @@ def turn():
     while True:
         for tensor in tensors:
             tensor.mul_(1.001)
-        turned = True  # @here
+        turned = True  # @here  # noqa: F841 (watched)
 
 
 turn()

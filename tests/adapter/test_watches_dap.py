@@ -166,7 +166,9 @@ def test_a_forked_child_begins_anew(client: Client, write_program: Any) -> None:
     assert client.until_exit() == 0
 
 
-def test_numbers_of_pythons_own_read_as_python_writes_them(client: Client, write_program: Any, interpreter: str) -> None:
+def test_numbers_of_pythons_own_read_as_python_writes_them(
+    client: Client, write_program: Any, interpreter: str
+) -> None:
     program = write_program(
         """
         for n in range(3):

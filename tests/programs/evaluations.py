@@ -24,7 +24,6 @@ class Loader:
         self.asks.put("batch")
         return self.replies.get()
 
-
     @property
     def blocked(self):
         return queue.Queue().get()

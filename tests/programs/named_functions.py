@@ -1,5 +1,6 @@
 """Functions of all kinds, for breakpoints by qualified name. No framework."""
 
+import contextlib
 import functools
 import json.decoder
 
@@ -85,11 +86,9 @@ def main():
         wrapped(x)
         hidden(x)
         list(generator(x))
-        try:
+        with contextlib.suppress(StopIteration):
             coroutine(x).send(None)
-        except StopIteration:
-            pass
-        json.loads('{"a": %d}' % x)
+        json.loads(f'{{"a": {x}}}')
 
 
 main()

@@ -158,6 +158,9 @@ def answered(
 ) -> list[Json]:
     """Return DAP breakpoints in the order of ``numbers``."""
     return [
-        as_dap(statuses.get(number) or BreakpointStatus(id=number, verified=False, message=why_not, pending=True))
+        as_dap(
+            statuses.get(number)
+            or BreakpointStatus(id=number, verified=False, message=why_not, pending=True)
+        )
         for number in numbers
     ]

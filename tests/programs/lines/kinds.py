@@ -13,8 +13,8 @@ def recursive(n):
 
 
 def generator(n):
-    for i in range(n):
-        yield i  # noqa: UP028  @generator
+    for i in range(n):  # noqa: UP028
+        yield i  # @generator
 
 
 async def coroutine(n):
@@ -25,7 +25,7 @@ async def coroutine(n):
 
 
 def one_line(n):
-    while n > 0: n -= 1  # noqa: E701  @one-line
+    while n > 0: n -= 1  # fmt: skip # noqa: E701 # @one-line
     return n
 
 

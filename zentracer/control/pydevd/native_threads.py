@@ -17,7 +17,10 @@ from typing import Any, Callable, Dict, Optional
 from zentracer.control.pydevd import channel, guard, lines
 
 LOOK_SECONDS = 0.02
-"""How long the first call of a native thread may go unnoticed. One look takes 2.3 us with ten threads."""
+"""How long the first call of a native thread may go unnoticed.
+
+One look takes 2.3 us with ten threads.
+"""
 
 _looking: Optional[threading.Thread] = None
 

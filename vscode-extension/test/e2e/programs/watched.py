@@ -16,7 +16,7 @@ def train():
         loss = error.pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
-        hidden = model[0].weight
+        hidden = model[0].weight  # noqa: F841 (watched)
         optimizer.step()
         if step in (40, 120, 240, 400):
             print(step, loss.item())  # @look
