@@ -11,6 +11,8 @@ from conftest import PROGRAMS, find_interpreter
 from dap_client import Client, line_of
 from test_ending import wait_for
 
+from zentracer_dap.features.holding import HELD
+
 PROGRAM = PROGRAMS / "long_conditions.py"
 MODULE = "__import__('zentracer.control.pydevd.turns', fromlist=['SECONDS'])"
 QUICK = {"SECONDS": 0.1, "PAUSE_PATIENCE": 0.1, "AGAIN": 0.01}
@@ -81,6 +83,19 @@ def test_it_is_said_and_pause_stops_its_thread(
     client.resume()
     assert client.until_exit() == 0
     assert client.output("stdout").split() == ["total", "3", "ended"]
+
+
+def test_a_rank_that_is_held_for_another_one_ends_its_condition(
+    running: Start, tmp_path: Path
+) -> None:
+    client = running(condition=f"until({str(tmp_path / 'go')!r})")
+    client.wait_event("output", lambda body: "waits" in body["output"])
+    client.request("pause", threadId=1, **{HELD: True})
+    told(client, "has been running")  # longer than a pause would let it
+    (tmp_path / "go").touch()
+    assert client.until_stopped().body["reason"] == "pause"
+    said = [each["breakpoint"].get("message", "") for each in client.events("breakpoint")]
+    assert not any("was interrupted" in message for message in said)
 
 
 @pytest.mark.parametrize("condition", ["spin()", "GATE.acquire()"])

@@ -22,6 +22,12 @@ def stubborn():
     spin()
 
 
+def until(path):
+    print("waits", flush=True)
+    while not pathlib.Path(path).exists():
+        pass
+
+
 def work():
     total = 0  # @here
     for i in range(3):

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 STEP_SECONDS = 1.0
 """How long a step may take before the other ranks are released, since it may wait for them."""
 
+HELD = "zentracerHeld"
+"""Tells the runtime that no user waits for this pause: it interrupts no condition."""
+
 STEPS = ("next", "stepIn", "stepOut")
 
 
@@ -132,7 +135,7 @@ class Holding:
             stand.holder = leader
             if not stand.asked:
                 stand.asked = True
-                session.debugpy.request("pause", {"threadId": 1})
+                session.debugpy.request("pause", {"threadId": 1, HELD: True})
 
     def _release_others(self, leader: Session) -> None:
         for session, stand in self._stands.items():

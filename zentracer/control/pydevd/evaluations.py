@@ -6,7 +6,7 @@ gets it with the help of the other threads; what has none after ``LIMIT`` is int
 the user typed it into the debug console; what cannot be interrupted is answered all the same, and
 so is whatever is asked of that thread meanwhile.
 
-Threads: ``_accept`` and ``cancel`` come from pydevd's reader and from our link, ``_Evaluation.run``
+Threads: ``accept`` and ``cancel`` come from pydevd's reader and from our link, ``Evaluation.run``
 from the thread that computes, alarms from the watchdog. A request is answered once, by whoever
 comes first; what the others bring is dropped.
 """
@@ -16,7 +16,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Optional, Set
 
 from zentracer.control.pydevd import release, slow
 from zentracer.control.pydevd.interrupt import Interruptible
@@ -30,41 +31,11 @@ GRACE = 2.0
 """Seconds that an interrupted evaluation may take to end."""
 AGAIN = 0.25
 """Seconds between two attempts to interrupt."""
-NUMBER = "zentracerRequest"
-"""Argument in which our adapter passes the editor's number of a request, for ``cancel``."""
-
-_EVALUATING = {
-    "internal_evaluate_expression_json": "evaluate",
-    "internal_set_expression_json": "setExpression",
-    "internal_get_variable_json": "variables",
-    "internal_change_variable_json": "setVariable",
-    "internal_get_completions": "completions",
-    "internal_get_exception_details_json": "exceptionInfo",
-}
-"""What pydevd runs on a stopped thread and may run the user's code -> the DAP request."""
-_RESUMING = ("internal_step_in_thread", "internal_smart_step_into")
-
-_open: Dict[int, _Evaluation] = {}
+_open: Dict[int, Evaluation] = {}
 """Requests without an answer, and those that still run, by pydevd's sequence number."""
-_stuck: Dict[str, _Evaluation] = {}
+_stuck: Dict[str, Evaluation] = {}
 """Thread id -> what it could not be got out of."""
 _told: Set[str] = set()
-
-
-def install(pydevd: Any, notify: Callable[..., None]) -> None:
-    """Run what pydevd posts to a stopped thread under a guard."""
-    release.install(pydevd, notify)
-    comm: Any = sys.modules["_pydevd_bundle.pydevd_comm"]
-    for name in (*_EVALUATING, *_RESUMING):
-        if not callable(getattr(comm, name)):
-            raise TypeError(f"{name} is not a function")
-    # Our own patience takes the place of pydevd's, which tells the editor ``continued``.
-    values: Any = sys.modules["_pydevd_bundle.pydevd_vars"]
-    values.evaluate_expression = values.evaluate_expression.__wrapped__
-    comm.PYDEVD_UNBLOCK_THREADS_ON_VARIABLES_TIMEOUT = -1
-    _guard_posts(pydevd.PyDB, notify)
-    _catch_answers(comm.WriterThread)
-    _hear_resumes(sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI)
 
 
 def cancel(number: int) -> None:
@@ -74,64 +45,19 @@ def cancel(number: int) -> None:
             evaluation.stop(slow.cancelled(evaluation.what))
 
 
-def _guard_posts(debugger_class: Any, notify: Callable[..., None]) -> None:
-    post = debugger_class.post_method_as_internal_command
-
-    def post_method_as_internal_command(
-        self: Any, thread_id: str, method: Any, *args: Any, **kwargs: Any
-    ) -> None:
-        name = getattr(method, "__name__", "")
-        if name in _EVALUATING:
-            evaluation = _accept(self, thread_id, name, args, notify)
-            if evaluation is None:
-                return
-            method = evaluation.guarded(method)
-        elif name in _RESUMING:
-            release.forget_stop(self, thread_id)
-            _program_goes_on(thread_id)
-        post(self, thread_id, method, *args, **kwargs)
-
-    debugger_class.post_method_as_internal_command = post_method_as_internal_command
-
-
-def _catch_answers(writer_class: Any) -> None:
-    add_command = writer_class.add_command
-
-    def add_command_unless_evaluating(self: Any, command: Any) -> None:
-        message = command.as_dict if _open else None
-        if message is not None and message.get("type") == "response":
-            evaluation = _open.get(message.get("request_seq"))
-            if evaluation is not None and evaluation.keeps(command):
-                return
-        add_command(self, command)
-
-    writer_class.add_command = add_command_unless_evaluating
-
-
-def _hear_resumes(api: Any) -> None:
-    request_resume_thread = api.request_resume_thread
-
-    def request_resume_thread_and_tell(self: Any, thread_id: str) -> None:
-        request_resume_thread(self, thread_id)
-        _program_goes_on(thread_id)
-
-    api.request_resume_thread = request_resume_thread_and_tell
-
-
-def _program_goes_on(thread_id: str) -> None:
+def program_goes_on(thread_id: str) -> None:
+    """End what takes long on a thread that the user has resumed; ``*`` for all."""
     for evaluation in list(_open.values()):
         # One without a frame is computed by pydevd's own thread.
         if evaluation.thread_id != "*" and thread_id in ("*", evaluation.thread_id):
             evaluation.program_goes_on()
 
 
-def _accept(
-    debugger: Any, thread_id: str, name: str, args: Tuple[Any, ...], notify: Callable[..., None]
-) -> Optional[_Evaluation]:
+def accept(debugger: Any, request: Request, notify: Callable[..., None]) -> Optional[Evaluation]:
     """Know of a request; None if it has its answer already."""
-    evaluation = _Evaluation(debugger, thread_id, name, args, notify)
+    evaluation = Evaluation(debugger, request, notify)
     _open[evaluation.seq] = evaluation
-    stuck = _stuck.get(thread_id)
+    stuck = _stuck.get(request.thread_id)
     if stuck is None:
         evaluation.wait_in_line()
         return evaluation
@@ -139,25 +65,40 @@ def _accept(
     return None
 
 
-class _Evaluation:
+def keeps(command: Any) -> bool:
+    """Whether one of pydevd's answers is kept until the other threads stand again."""
+    message = command.as_dict if _open else None
+    if message is None or message.get("type") != "response":
+        return False
+    evaluation = _open.get(message.get("request_seq"))
+    return evaluation is not None and evaluation.keeps(command)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a stopped thread is asked."""
+
+    seq: int
+    """pydevd's number."""
+    number: Optional[int]
+    """The editor's number."""
+    command: str
+    thread_id: str
+    """``*`` for pydevd's own thread, where there is no frame to evaluate in."""
+    subject: str
+    """What the user asked for, in his words as far as there are any."""
+    has_no_limit: bool
+    """Whether it was typed into the debug console."""
+
+
+class Evaluation:
     """One request that a stopped thread is to answer."""
 
-    def __init__(
-        self,
-        debugger: Any,
-        thread_id: str,
-        name: str,
-        args: Tuple[Any, ...],
-        notify: Callable[..., None],
-    ) -> None:
-        request = args[0]
-        self.thread_id = thread_id
-        self.seq: int = getattr(request, "seq", request)
-        arguments = getattr(request, "arguments", None)
-        self.number = (getattr(arguments, "kwargs", None) or {}).get(NUMBER)
-        self.what = slow.quoted(_subject(debugger, name, args))
-        self._command = _EVALUATING[name]
-        self._has_no_limit = getattr(arguments, "context", None) == "repl"
+    def __init__(self, debugger: Any, request: Request, notify: Callable[..., None]) -> None:
+        self.thread_id, self.seq, self.number = request.thread_id, request.seq, request.number
+        self.what = slow.quoted(request.subject)
+        self._command = request.command
+        self._has_no_limit = request.has_no_limit
         self._debugger = debugger
         self._notify = notify
         self._lock = threading.RLock()
@@ -311,28 +252,6 @@ class _Evaluation:
             self._ran = time.monotonic() - self._let_run_at
             self._let_run_at = None
             release.hold_again(self._debugger, self._thread)
-
-
-def _subject(debugger: Any, name: str, args: Tuple[Any, ...]) -> str:
-    """What the user asked for, in his words as far as there are any."""
-    if name == "internal_get_completions":
-        return str(args[3])
-    arguments: Any = args[0].arguments
-    expression = getattr(arguments, "expression", None) or getattr(arguments, "name", None)
-    if expression is not None:
-        return str(expression)
-    return _name_of(debugger, arguments) or _EVALUATING[name]
-
-
-def _name_of(debugger: Any, arguments: Any) -> Optional[str]:
-    reference = getattr(arguments, "variablesReference", None)
-    reference = getattr(reference, "variable_reference", reference)
-    try:
-        variable = debugger.suspended_frames_manager.get_variable(reference)
-    except KeyError:  # the thread has gone on
-        return None
-    names: List[Any] = [getattr(variable, name, None) for name in ("evaluate_name", "name")]
-    return next((str(name) for name in names if name), None)
 
 
 def _failure(seq: int, command: str, message: str) -> Any:

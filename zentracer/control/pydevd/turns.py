@@ -33,6 +33,8 @@ PAUSE_PATIENCE = 1.0
 """Seconds that a turn may go on after a pause."""
 AGAIN = 0.25
 """Seconds between two attempts to interrupt."""
+HELD = "zentracerHeld"
+"""Argument of a pause that our adapter asks for because another rank has stopped: that can wait."""
 _SUSPENDED = 2
 """pydevd's STATE_SUSPEND"""
 
@@ -63,12 +65,18 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     """Hear of pauses, of their end, and of the end of the session."""
     del pydevd
     api: Any = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
-    suspend, resume = api.request_suspend_thread, api.request_resume_thread
-    disconnect = api.request_disconnect
+    module: Any = sys.modules["_pydevd_bundle.pydevd_process_net_command_json"]
+    processor = module.PyDevJsonCommandProcessor
+    pause, resume, disconnect = (
+        processor.on_pause_request,
+        api.request_resume_thread,
+        api.request_disconnect,
+    )
 
-    def request_suspend_thread(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = suspend(self, *args, **kwargs)
-        _watch.paused()
+    def on_pause_request(self: Any, py_db: Any, request: Any) -> Any:
+        result = pause(self, py_db, request)
+        if not (getattr(request.arguments, "kwargs", None) or {}).get(HELD):
+            _watch.paused()
         return result
 
     def request_resume_thread(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -80,7 +88,7 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
         watchdog.call(0.0, _interrupt_all)
         return result
 
-    api.request_suspend_thread = request_suspend_thread
+    processor.on_pause_request = on_pause_request
     api.request_resume_thread = request_resume_thread
     api.request_disconnect = request_disconnect
 
@@ -155,8 +163,8 @@ class _Watch:
     def paused(self) -> None:
         """The user waits for the threads to stop."""
         self._pauses += 1
-        pause = self._pauses
-        watchdog.call(PAUSE_PATIENCE, lambda: self._after_pause(pause, _awaited()))
+        pause, turns = self._pauses, _awaited()
+        watchdog.call(PAUSE_PATIENCE, lambda: self._after_pause(pause, turns))
 
     def resumed(self) -> None:
         """The user waits no longer."""
