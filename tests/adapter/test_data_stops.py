@@ -99,6 +99,23 @@ def test_write_before_a_stop_is_told_after_it(client: Client, program: Path) -> 
     assert client.until_exit() == 0
 
 
+def test_row_is_the_place_however_else_it_was_shown(client: Client, program: Path) -> None:
+    client.initialize()
+    client.launch(program=str(program), breakpoints={program: [line_of(program, "stop")]})
+    stop = client.until_stopped()
+    reference = client.scopes(stop.frame_id)["Locals"]["data"]["variablesReference"]
+    for expression in ("[data]", "{'it': data}", "vars()"):
+        shown = client.request("evaluate", expression=expression, frameId=stop.frame_id)
+        client.request("variables", variablesReference=shown["variablesReference"])
+    info = client.request("dataBreakpointInfo", name="images", variablesReference=reference)
+    assert info["description"].startswith("data.images · float32[3, 4]")
+    same = client.request("dataBreakpointInfo", name="data.images", frameId=stop.frame_id)
+    assert same["dataId"] == info["dataId"]
+    client.set_breakpoints(program, [])
+    client.resume(stop.thread_id)
+    assert client.until_exit() == 0
+
+
 def test_breakpoint_of_an_earlier_run(client: Client, program: Path) -> None:
     client.initialize()
     client.launch(program=str(program), breakpoints={program: [line_of(program, "stop")]})

@@ -235,7 +235,7 @@ def test_entries_that_are_read_or_bound_beside_it() -> None:
             step_of(net)
             best["bias"] = torch.ones(2)
             tensors.append(best["weight"] + 1)
-            best = dict(best)
+            best = {name: x.clone() for name, x in best.items()}
     assert host.hits == [] and host.notices == []
 
 

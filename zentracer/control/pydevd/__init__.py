@@ -24,6 +24,7 @@ from zentracer.control.pydevd import (
     stack,
     turns,
     watching,
+    ways,
     zip_files,
 )
 
@@ -45,6 +46,7 @@ _PATCHES: Tuple[Tuple[str, Callable[[Any, Notify], None]], ...] = (
     ("zt in evaluations", names.install),
     ("the forward call in a stack of backward", stack.install),
     ("what changed in watches", watching.install),
+    ("what a row stands for", ways.install),
     ("breakpoints in zip files", zip_files.install),
 )
 

@@ -190,14 +190,7 @@ class DataBreaks(Detector):
     def _step_ended(
         self, op: str, phase: str, frame: types.FrameType | None, *, counts: bool
     ) -> None:
-        """Tell what a backward pass or an update has written, and who else has, if it was another.
-
-        Args:
-            op: what has ended.
-            phase: of the training step.
-            frame: that called it.
-            counts: whether it writes through torch alone, which counts.
-        """
+        """Tell what has been written within ``op``, or past it; ``counts`` if it is torch's own."""
         if frame is None:
             return
         started, site = self._started, site_of(frame)

@@ -96,37 +96,54 @@ def _variable(label: str, value: Any) -> Callable[[], Any] | None:
         return None
     for frame in user_frames(sys._getframe(1)):
         if frame.f_locals is not frame.f_globals and variables(frame).get(name) is value:
-            return _Local(frame, name)
+            return _Variable(value, _local(frame, name))
         module = sys.modules.get(frame.f_globals.get("__name__", ""))
         is_its = module is not None and vars(module) is frame.f_globals
         if is_its and frame.f_globals.get(name) is value:
-            return _Global(module, name)
+            return _Variable(value, _global(module, name))
     return None
 
 
-class _Global:
-    """A variable of a module."""
+class _Variable:
+    """A dict or list that can only be had from the variable that holds it.
 
-    def __init__(self, module: Any, name: str) -> None:
-        self._module, self._name = weakref.ref(module), name
-
-    def __call__(self) -> Any:
-        module = self._module()
-        return vars(module).get(self._name) if module is not None else None
-
-
-class _Local:
-    """A variable of a call; it is found among those that run, for a frame cannot be referred to
-    weakly.
+    Once the variable holds another one, which the program has made anew, this is over: its entries
+    are other places.
     """
 
-    def __init__(self, frame: types.FrameType, name: str) -> None:
-        self._identity, self._code, self._name = id(frame), frame.f_code, name
+    def __init__(self, value: Any, read: Callable[[], Any]) -> None:
+        self._identity, self._read, self._is_over = id(value), read, False
 
     def __call__(self) -> Any:
-        frame: types.FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if id(frame) == self._identity and frame.f_code is self._code:
-                return variables(frame).get(self._name)
-            frame = frame.f_back
+        value = self._read() if not self._is_over else None
+        if value is not None and id(value) != self._identity:
+            self._is_over, value = True, None
+        return value
+
+
+def _global(module: Any, name: str) -> Callable[[], Any]:
+    """Return how to read a variable of a module."""
+    reference = weakref.ref(module)
+
+    def read() -> Any:
+        found = reference()
+        return vars(found).get(name) if found is not None else None
+
+    return read
+
+
+def _local(frame: types.FrameType, name: str) -> Callable[[], Any]:
+    """Return how to read a variable of a call: the call is looked for among those that run, for a
+    frame cannot be referred to weakly.
+    """
+    identity, code = id(frame), frame.f_code
+
+    def read() -> Any:
+        current: types.FrameType | None = sys._getframe(1)
+        while current is not None:
+            if id(current) == identity and current.f_code is code:
+                return variables(current).get(name)
+            current = current.f_back
         return None
+
+    return read
