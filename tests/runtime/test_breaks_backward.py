@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from typing import Any, Callable
@@ -155,6 +157,39 @@ def test_on_another_thread() -> None:
         thread.join()
 
     assert len(run("backward:act", program).hits) == 1
+
+
+NESTED = """
+import torch
+from torch import nn
+from tests.runtime.watching import breaking
+
+class Nested(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, depth):
+        ctx.depth = depth
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        with torch.enable_grad():
+            out = linear(torch.ones(2, 3, requires_grad=True))
+            if ctx.depth:
+                out = Nested.apply(out, ctx.depth - 1)
+            out.sum().backward()
+        return grad, None
+
+linear = nn.Linear(3, 3)
+with breaking("backward:*") as host:
+    Nested.apply(torch.ones(2, 3, requires_grad=True), 70).sum().backward()
+print(len(host.hits) > 60, host.notices)
+"""
+
+
+def test_where_the_engine_goes_on_on_its_own_threads() -> None:
+    """Beyond 60 nested passes it does: below our hook there is no frame."""
+    done = subprocess.run([sys.executable, "-c", NESTED], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("True []\n", 0), done.stderr
 
 
 def trained(*names: str) -> tuple[list[Tensor], Host]:

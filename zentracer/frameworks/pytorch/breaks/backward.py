@@ -130,15 +130,18 @@ class BackwardBreaks(OfModules):
 
     def _hook(self, node: Any, call: _Call, places: Places) -> None:
         def arrived(grads: tuple[Any, ...]) -> None:
-            frame = sys._getframe(1)
-            self.training.guarded(self, "at a gradient", self._arrived, call, places, grads, frame)
+            self.training.guarded(self, "at a gradient", self._from_engine, call, places, grads)
 
         metadata = node.metadata
         metadata[_KEY] = (*metadata.get(_KEY, ()), (call, places))
         self._hooks.append(_Hook(node.register_prehook(arrived), metadata))
 
+    def _from_engine(self, call: _Call, places: Places, grads: tuple[Any, ...]) -> None:
+        # On a thread of the engine's own the outermost frame is one of ours.
+        self._arrived(call, places, grads, user_frame(sys._getframe(1)))
+
     def _arrived(
-        self, call: _Call, places: Places, grads: tuple[Any, ...], frame: types.FrameType | None
+        self, call: _Call, places: Places, grads: tuple[Any, ...], user: types.FrameType | None
     ) -> None:
         found = {
             position: grads[index]
@@ -147,7 +150,6 @@ class BackwardBreaks(OfModules):
         }
         known = {one.id: one for one in self.functions}
         asking = [Asking(known[one.armed.id]) for one in call.asking if one.armed.id in known]
-        user = user_frame(frame)
         at = user or self._frame
         if not found or not asking or at is None:
             return
