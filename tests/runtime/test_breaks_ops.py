@@ -212,3 +212,13 @@ def test_armed_anew_it_keeps_its_hit_count() -> None:
     finally:
         framework.disarm()
     assert len(host.hits) == 1
+
+
+def test_a_mistake_in_a_condition_is_said_and_others_go_on() -> None:
+    with breaking("op:relu if shape[1] == 3", "op:exp") as host:
+        torch.relu(torch.ones(3))
+        torch.exp(torch.ones(3))
+        torch.relu(torch.ones(2, 3))
+    (notice,) = host.notices
+    assert notice.startswith("The condition 'shape[1] == 3' could not be evaluated: IndexError")
+    assert [hit.breakpoint_ids for hit in host.hits] == [(2,), (1,)]

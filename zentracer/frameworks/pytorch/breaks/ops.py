@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from zentracer.control.condition import ConditionFailed
 from zentracer.control.source import Place, place_of
 from zentracer.frameworks.base import ArmedFunction
 from zentracer.frameworks.pytorch import report
@@ -83,9 +84,15 @@ class OpBreaks(NameBreaks):
             names = getattr(condition, "names", None)
             if condition is None or names is None or not names <= _AT_A_GLANCE:
                 return True
-            if type(out) not in PLAIN or condition.evaluate(self._known(func, out)):  # pyright: ignore
+            if type(out) not in PLAIN or self._may_hold(condition, func, out):
                 return True
         return False
+
+    def _may_hold(self, condition: Any, func: Any, out: Tensor) -> bool:
+        try:
+            return condition.evaluate(self._known(func, out))
+        except ConditionFailed:  # the mistake is said where breakpoints are asked
+            return True
 
     def _known(self, func: Any, out: Tensor) -> Any:
         watch = self.training.watch
