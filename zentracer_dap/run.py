@@ -154,6 +154,8 @@ class Run:
         self.main_pid = None
         self.findings.restarted()
         self.breakpoints.restarted()
+        self.function_breakpoints.list.restarted()
+        self.data_breakpoints.restarted()
         self.holding.restarted()
         self.eager.restarted()
 

@@ -124,3 +124,47 @@ def test_set_while_the_program_stands_and_removed(
     assert client.set_functions() == []
     client.resume()
     assert client.until_exit() == 0
+
+
+def test_after_a_restart_ids_and_statuses_are_those_of_the_new_start(
+    client: Client, write_program: Callable[..., Path]
+) -> None:
+    program = write_program(PROGRAM)
+    client.initialize()
+    client.launch(program=program, breakpoints={program: [line_of("the call of the model")]})
+    stop = client.until_stopped()
+    module, missing = client.set_functions("module:fc", "module:nothing.like.it")
+    assert module["verified"] and not missing["verified"]
+    row = client.request("dataBreakpointInfo", name="net.fc.weight", frameId=stop.frame_id)
+    (data,) = client.set_data({"dataId": row["dataId"]})
+    assert data["verified"]
+    client.set_breakpoints(program, [])
+    client.request("restart")
+    ended = client.wait_event("breakpoint", lambda b: b["breakpoint"]["id"] == data["id"])
+    assert "has ended" in ended["breakpoint"]["message"]
+    stop = client.until_stopped()
+    assert stop.body["hitBreakpointIds"] == [module["id"]]
+    told = [body["breakpoint"] for body in client.events("breakpoint")]
+    assert {item["id"] for item in told} <= {module["id"], missing["id"], data["id"]}
+    assert [item["verified"] for item in told if item["id"] == module["id"]][-1]
+    client.set_functions()
+    client.resume()
+    assert client.until_exit() == 0
+
+
+def test_data_of_an_earlier_run_and_reads_are_refused(
+    client: Client, write_program: Callable[..., Path]
+) -> None:
+    program = write_program(PROGRAM)
+    client.initialize()
+    client.launch(program=program, breakpoints={program: [line_of("the call of the model")]})
+    stop = client.until_stopped()
+    row = client.request("dataBreakpointInfo", name="net.fc.weight", frameId=stop.frame_id)
+    read, unknown = client.set_data(
+        {"dataId": row["dataId"], "accessType": "read"}, {"dataId": "of an earlier run"}
+    )
+    assert not read["verified"] and "stops at writes" in read["message"]
+    assert not unknown["verified"] and unknown["message"]
+    client.set_breakpoints(program, [])
+    client.resume()
+    assert client.until_exit() == 0

@@ -153,3 +153,40 @@ WRITES_OF_A_MODULE = """
     model = torch.nn.Linear(2, 3)
     model(torch.ones(1, 2))
     """
+
+
+GOES = """
+    import torch
+
+    held = [torch.zeros(3)]
+    print("ready")  # @stop
+    held.clear()
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        net(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    print("gone")  # @gone
+    """
+
+
+def test_the_end_of_a_tensor_shows_in_the_list_and_nowhere_else(
+    client: Client, write_program: Callable[..., Path]
+) -> None:
+    program = write_program(GOES)
+    client.initialize()
+    lines = [line_of(program, "stop"), line_of(program, "gone")]
+    client.launch(program=program, breakpoints={program: lines})
+    stop = client.until_stopped()
+    row = client.request("dataBreakpointInfo", name="held[0]", frameId=stop.frame_id)
+    (known,) = of_view(client, {"data_id": row["dataId"], "name": "held[0]"})
+    assert known["verified"]
+    client.resume()
+    client.until_stopped()
+    seen = client.wait_event(
+        "zentracer/data_breakpoints", lambda body: not body["breakpoints"][0]["verified"]
+    )
+    assert seen["breakpoints"][0]["message"]
+    assert not [b for b in client.events("breakpoint") if b["breakpoint"]["id"] == known["id"]]
+    client.resume()
+    assert client.until_exit() == 0

@@ -15,7 +15,7 @@ from zentracer.wire._body import body
 from zentracer.wire.codec import WireError, decode, json_text
 from zentracer.wire.data_info import DataInfoAnswer, DataInfoCall
 from zentracer.wire.editor import ViewDataBreakpoint
-from zentracer.wire.messages import DataBreakpoint, SetDataBreakpoints
+from zentracer.wire.messages import BreakpointStatus, DataBreakpoint, SetDataBreakpoints
 from zentracer_dap.features.own_breakpoints import Numbers, OwnBreakpoints, answered
 from zentracer_dap.peers.runtime import Runtime
 from zentracer_dap.protocol import errors
@@ -32,6 +32,8 @@ _FIRST_ID = 3_000_000
 _CALL = "__import__('zentracer.data_info', fromlist=['answer']).answer('{}')"
 _NOT_READY = "The program has to stand still for that: pause it, or wait for a breakpoint."
 _NO_ANSWER = "`{}` could not be looked at: {}"
+_ONLY_WRITES = "A data breakpoint stops at writes; reading a tensor leaves no trace."
+_EARLIER = "The process that held this tensor has ended; set the breakpoint anew."
 _SLOW = "it is still being evaluated, or the program has gone on"
 
 
@@ -105,18 +107,25 @@ class DataBreakpoints:
         except WireError as error:
             raise errors.bad_argument("setDataBreakpoints", f"valid: {error}") from None
         numbers = self.numbers.of((i.dataId, i.condition, i.hitCondition) for i in wanted)
+        refused = {
+            number: BreakpointStatus(id=number, verified=False, message=_ONLY_WRITES)
+            for number, item in zip(numbers, wanted)
+            if item.accessType not in (None, "write")
+        }
         pid = self._run.main_pid if session.is_root else session.pid
-        if pid is not None:
-            self._wanted[pid] = tuple(
-                DataBreakpoint(
-                    id=number,
-                    data_id=item.dataId,
-                    condition=item.condition or None,
-                    hit_condition=item.hitCondition or None,
-                )
-                for number, item in zip(numbers, wanted)
+        if pid is None:  # a tensor of a process that has not begun: of an earlier run
+            return {"breakpoints": answered(numbers, {n: _earlier(n) for n in numbers}, "")}
+        self._wanted[pid] = tuple(
+            DataBreakpoint(
+                id=number,
+                data_id=item.dataId,
+                condition=item.condition or None,
+                hit_condition=item.hitCondition or None,
             )
-        return self._answer(session, numbers)
+            for number, item in zip(numbers, wanted)
+            if number not in refused
+        )
+        return self._answer(session, numbers, refused)
 
     def knows(self, number: int) -> bool:
         """Tell whether a breakpoint is one of these."""
@@ -134,6 +143,15 @@ class DataBreakpoints:
                     hit_condition=item.hit_condition,
                 )
                 yield pid, item.id, shown
+
+    def restarted(self) -> None:
+        """Tell that the tensors are gone: the program begins anew."""
+        numbers = [item.id for items in self._wanted.values() for item in items]
+        self._wanted.clear()
+        self.list.restarted()
+        for number in numbers:
+            self.list.ended(number, _EARLIER)
+        self._run.view_data.restarted()
 
     def forget(self, pid: int) -> None:
         """Forget what was set in a process that is gone."""
@@ -160,9 +178,12 @@ class DataBreakpoints:
             "canPersist": False,  # it lives as long as the tensor
         }
 
-    async def _answer(self, session: Session, numbers: list[int]) -> Json:
+    async def _answer(
+        self, session: Session, numbers: list[int], refused: dict[int, BreakpointStatus]
+    ) -> Json:
         statuses = await self.list.arm(session, waits=False) if self._run.link.runtimes else {}
-        return {"breakpoints": answered(numbers, statuses, self.list.why_not(session))}
+        why_not = self.list.why_not(session)
+        return {"breakpoints": answered(numbers, {**statuses, **refused}, why_not)}
 
     def _body_for(self, runtime: Runtime) -> SetDataBreakpoints:
         ours = self._run.view_data.armed(runtime.pid)
@@ -188,6 +209,10 @@ def register(overrides: Overrides) -> None:
 def _on_answer(session: Session, event: Json) -> None:
     answer = decode(DataInfoAnswer, body_of(event), "data_info")
     session.run.data_breakpoints.answered(answer)
+
+
+def _earlier(number: int) -> BreakpointStatus:
+    return BreakpointStatus(id=number, verified=False, message=_EARLIER)
 
 
 def _cannot(why: str) -> Json:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional, cast
 from zentracer.wire._body import body
 from zentracer.wire.codec import WireError, decode
 from zentracer.wire.messages import BreakpointStatus, FunctionBreakpoint, SetFunctionBreakpoints
+from zentracer_dap.features.breakpoint_list import as_dap
 from zentracer_dap.features.own_breakpoints import Numbers, OwnBreakpoints, answered
 from zentracer_dap.peers.runtime import Runtime
 from zentracer_dap.protocol import errors
@@ -155,4 +156,4 @@ def _checked(said: Json, statuses: dict[int, BreakpointStatus]) -> Json:
     status = statuses.get(said.get("id", 0))
     if status is None or status.verified:
         return said
-    return {**said, "verified": False, "message": status.message}
+    return {**said, **as_dap(status), "id": said["id"]}

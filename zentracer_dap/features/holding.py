@@ -14,6 +14,7 @@ DataLoader workers are no ranks, and run on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -158,7 +159,10 @@ class Holding:
         moves, leader = stand.moves, stand.holder
         assert leader is not None
         holder = self._stands.get(leader)
-        where = await holder.where if holder is not None and holder.where is not None else ""
+        where = ""
+        if holder is not None and holder.where is not None:
+            with contextlib.suppress(Exception):  # a stop is shown without it, too
+                where = await holder.where
         if stand.moves != moves:
             return  # released in the meantime; the editor never knew that it stood
         rank = "another rank" if holder is None else f"rank {holder.rank}"
@@ -211,7 +215,7 @@ async def _place(session: Session, thread: int) -> str:
     arguments: Json = {"threadId": thread, "startFrame": 0, "levels": 1}
     response = await session.debugpy.request("stackTrace", arguments)
     frames = cast("list[Json]", body_of(response).get("stackFrames") or [])
-    if not frames:
+    if not frames or "line" not in frames[0]:
         return ""
     source = cast(Json, frames[0].get("source") or {})
     path = str(source.get("path") or frames[0].get("name"))

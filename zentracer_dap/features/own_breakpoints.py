@@ -64,6 +64,8 @@ class OwnBreakpoints:
         self._request = request
         self._body_for = body_for
         self._told: dict[int, BreakpointStatus] = {}
+        self._said: dict[tuple[int, int], BreakpointStatus] = {}
+        """By process and breakpoint, what its session has been told since the list was set."""
         self.on_told: Callable[[], None] = lambda: None
         """Called when something is known of a breakpoint that was not known before."""
         self.is_shown_apart: Callable[[int], bool] = lambda number: False
@@ -72,6 +74,18 @@ class OwnBreakpoints:
     def told(self, number: int) -> BreakpointStatus | None:
         """Return what is known of a breakpoint."""
         return self._told.get(number)
+
+    def restarted(self) -> None:
+        """Forget what was known: the program begins anew."""
+        self._told.clear()
+        self._said.clear()
+        self.on_told()
+
+    def ended(self, number: int, message: str) -> None:
+        """Tell the editor's main session that a breakpoint cannot be hit any more."""
+        status = BreakpointStatus(id=number, verified=False, message=message)
+        self._told[number] = status
+        self._run.editor_event("breakpoint", {"reason": "changed", "breakpoint": as_dap(status)})
 
     async def arm(self, session: Session, *, waits: bool) -> dict[int, BreakpointStatus]:
         """Send the list to the processes of ``session``; returns what became of each breakpoint.
@@ -122,13 +136,16 @@ class OwnBreakpoints:
         run = self._run
         session = run.session_of(runtime.pid)
         is_own = run.arming.is_main(runtime) or (session is not None and not session.is_root)
-        if session is None or self._told.get(status.id) == status:
+        key = (runtime.pid, status.id)
+        if session is None or self._said.get(key, self._told.get(status.id)) == status:
             return
         if not is_own and not status.verified:
             return
-        self._told[status.id] = status
-        breakpoint = session.replay.with_known_id(as_dap(status))
-        session.editor.channel.event("breakpoint", {"reason": "changed", "breakpoint": breakpoint})
+        self._told[status.id] = self._said[key] = status
+        self.on_told()
+        if not self.is_shown_apart(status.id):
+            body: Json = {"reason": "changed", "breakpoint": as_dap(status)}
+            session.editor.channel.event("breakpoint", body)
         if not status.verified and not status.pending and status.message:
             run.notices.say_once(status.message)
 

@@ -94,6 +94,13 @@ class ViewDataBreakpoints:
         self._last.update(dict.fromkeys(ours, last))
         self.changed()
 
+    def restarted(self) -> None:
+        """Count from the beginning: the program begins anew."""
+        self._lists.clear()
+        self._hits.clear()
+        self._last.clear()
+        self.changed()
+
     def forget(self, pid: int) -> None:
         """Forget what was set in a process that is gone."""
         self._lists.pop(pid, None)
