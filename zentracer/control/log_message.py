@@ -8,6 +8,8 @@ program goes on.
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from types import CodeType, FrameType
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
@@ -148,7 +150,21 @@ def _compiled(source: str) -> Optional[CodeType]:
     if not source.strip():
         return None
     try:
-        tree = ast.parse(f"({source.strip()}\n)", "<log message>", "eval")
+        text = f"({source.strip()}\n)"
+        tree = ast.parse(text, "<log message>", "eval")
+        if ":=" in text and _has_bare_walrus(text):
+            return None
         return compile(tree, "<log message>", "eval", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _has_bare_walrus(text: str) -> bool:
+    """Tell whether ``:=`` stands in no brackets but the outer ones: there it begins a format."""
+    depth = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.OP:
+            if depth == 1 and token.string == ":=":
+                return True
+            depth += (token.string in "([{") - (token.string in ")]}")
+    return False
