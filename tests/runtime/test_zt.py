@@ -56,6 +56,16 @@ def test_modules_stand_for_their_parameters() -> None:
     assert Z.has_nan(model) and Z.nan(model) == 1
 
 
+def test_a_module_s_length_is_not_asked_for() -> None:
+    class Empty(nn.Linear):
+        def __len__(self) -> int:
+            raise AssertionError("the program's own")
+
+    model = nn.Sequential(nn.Linear(1, 1), Empty(1, 1))
+    nn.init.constant_(model[1].weight, 7.0)
+    assert Z.max(model) == 7.0
+
+
 def test_grad_norm_is_that_of_clip_grad_norm() -> None:
     model = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

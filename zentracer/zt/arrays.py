@@ -89,7 +89,8 @@ def module_tensors(module: Any, *, buffers: bool) -> List[Any]:
             for tensor in list((held.get(table) or {}).values()):
                 if tensor is not None:
                     found.setdefault(id(tensor), tensor)
-        stack += [child for child in reversed(list((held.get("_modules") or {}).values())) if child]
+        children = reversed(list((held.get("_modules") or {}).values()))
+        stack += [child for child in children if child is not None]
     return list(found.values())
 
 
