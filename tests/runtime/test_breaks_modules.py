@@ -246,6 +246,28 @@ def test_hit_conditions_count_true_conditions() -> None:
     assert len(host.hits) == 2
 
 
+@pytest.mark.parametrize("trains", [False, True])
+def test_every_n_steps_counts_hits_where_no_step_is_known(trains: bool) -> None:
+    host, net = Host(), Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    framework = PyTorch(host)
+    hits = compile_hit_condition("every 4 steps")
+    framework.break_at((ArmedFunction(1, "module", "head", None, hits),))
+    stops = []
+    try:
+        for number in range(10):
+            out = net(x())
+            stops += [number] * (len(host.hits) - len(stops))
+            if trains:
+                out.sum().backward()
+                optimizer.step()
+    finally:
+        framework.disarm()
+    assert stops == [0, 4, 8]
+    assert len(host.notices) == (not trains)
+    assert all("counts hits: no training step is known" in notice for notice in host.notices)
+
+
 def test_steps() -> None:
     net = Net()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -33,21 +33,36 @@ class HitConditionError(Exception):
 class HitCondition:
     """Counts the hits of one breakpoint. Not for several threads without a lock."""
 
-    def __init__(self, text: str, allows: Callable[[int, Optional[int]], bool]) -> None:
+    def __init__(
+        self, text: str, allows: Callable[[int, Optional[int]], bool], *, counts_steps: bool = False
+    ) -> None:
         self.text = text
         """As the user wrote it; empty if every hit stops."""
         self.hits = 0
         """How often the breakpoint was reached with its condition true."""
+        self.counts_steps = counts_steps
+        """Whether it asks for the training step."""
         self._allows = allows
+        self._stops_without_steps = 0
 
     def hit(self, step: Optional[int]) -> bool:
         """Count a hit; return whether to stop at it.
 
         Args:
-            step: the training step, None where that is not known.
+            step: the training step, None where that is not known; then hits count as steps.
         """
         self.hits += 1
-        return self._allows(self.hits, step)
+        allowed = self._allows(self.hits, step)
+        if allowed and self.counts_steps and step is None:
+            self._stops_without_steps += 1
+        return allowed
+
+    def without_steps(self) -> Optional[str]:
+        """Return what is to be said, once, when it was hits that a stop went by: at the second."""
+        if self._stops_without_steps != 2:
+            return None
+        self._stops_without_steps += 1
+        return f"The hit condition '{self.text}' counts hits: no training step is known here."
 
 
 def compile_hit_condition(text: Optional[str]) -> HitCondition:
@@ -69,7 +84,7 @@ def compile_hit_condition(text: Optional[str]) -> HitCondition:
     if number <= 0 or ((not unit.startswith("s") or unit.startswith("st")) and number % 1):
         raise HitConditionError(f"The hit condition '{source}' needs a whole number above 0.")
     if unit.startswith("st"):
-        return HitCondition(source, _every_steps(int(number)))
+        return HitCondition(source, _every_steps(int(number)), counts_steps=True)
     if unit.startswith("h"):
         return HitCondition(source, lambda hits, _step: (hits - 1) % int(number) == 0)
     return HitCondition(source, _every_seconds(number))
@@ -84,13 +99,16 @@ def _counted(sign: str, number: int, source: str) -> Callable[[int, Optional[int
 
 def _every_steps(number: int) -> Callable[[int, Optional[int]], bool]:
     last: Optional[int] = None
+    by_hits = False
 
-    def allows(_hits: int, step: Optional[int]) -> bool:
-        nonlocal last
-        now = step or 0
+    def allows(hits: int, step: Optional[int]) -> bool:
+        nonlocal last, by_hits
+        if step is not None and by_hits:
+            last, by_hits = 0, False  # the hits so far came before the first step was complete
+        now = hits - 1 if step is None else step
         if last is not None and last <= now < last + number:
             return False
-        last = now
+        last, by_hits = now, step is None
         return True
 
     return allows

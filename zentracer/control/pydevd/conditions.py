@@ -97,6 +97,7 @@ def _problem(wanted: Dict[str, Any]) -> Optional[str]:
 
 
 _NOT_EVALUATED = "The condition '{text}' could not be evaluated and did not stop: {why}"
+_WHEN_COUNTED = "Steps are counted while a tensor exception is armed."
 _INTERRUPTED = (
     "{what} was interrupted, because its thread was asked to stop and waited for it. It has no "
     "value at that hit; it is evaluated again at the next one."
@@ -117,7 +118,6 @@ class _Gate:
     def __init__(self, pybreakpoint: Any) -> None:
         self._breakpoint = pybreakpoint
         self._told = False
-        self._steps_told = False
 
     def made(self) -> Gate:
         """Return the cheapest function that does what the breakpoint needs."""
@@ -170,26 +170,16 @@ class _Gate:
             if test is not None and not test(frame):
                 return False
             if hits is not None:
-                step = self._step(hits) if "step" in hits.text.lower() else None
+                step = progress().step if hits.counts_steps else None
                 with lock:
                     if not hits.hit(step):
                         return False
+                    said = hits.without_steps()
+                if said is not None:
+                    _notify(f"{said} {_WHEN_COUNTED}", None)
             return log is None or log(frame)
 
         return gate
-
-    def _step(self, hits: HitCondition) -> int:
-        step = progress().step
-        if step is not None:
-            return step
-        if not self._steps_told:
-            self._steps_told = True
-            self._say(
-                f"The hit condition '{hits.text}' counts hits: no training step is known here. "
-                "Steps are counted while a tensor exception is armed.",
-                on_breakpoint=False,
-            )
-        return hits.hits
 
     def _failed(self, error: BaseException, frame: Optional[FrameType] = None) -> None:
         if self._told:
@@ -200,14 +190,10 @@ class _Gate:
             why = no_data.explained(error, text, frame.f_globals, frame.f_locals) or why
         self._say(_NOT_EVALUATED.format(text=text, why=why))
 
-    def _say(self, sentence: str, *, on_breakpoint: bool = True) -> None:
-        if self._told:
-            return
-        self._told = on_breakpoint
-        if on_breakpoint:
+    def _say(self, sentence: str) -> None:
+        if not self._told:
+            self._told = True
             self._tell(sentence)
-        else:
-            _notify(sentence, None)
 
     def _tell(self, sentence: str) -> None:
         _notify(sentence, getattr(self._breakpoint, "breakpoint_id", None))

@@ -94,7 +94,7 @@ class NameBreaks(Detector):
             ArmedFilter(armed.id, FUNCTION.id, armed.condition), moment.value_of
         ):
             return False
-        return armed.hits.hit(self.training.watch.step)
+        return self.training.is_turn(armed.id, armed.hits)
 
 
 def _kept(known: ArmedFunction | None, new: ArmedFunction) -> ArmedFunction:

@@ -272,7 +272,7 @@ class DataBreaks(Detector):
             wanted = ArmedFilter(armed.id, DATA.id, condition)
             if not self.training.holds(wanted, moment.value_of):
                 return False
-        return armed.hits.hit(self.training.watch.step)
+        return self.training.is_turn(armed.id, armed.hits)
 
     def _end_what_is_gone(self) -> None:
         for target in self._watched.gone():

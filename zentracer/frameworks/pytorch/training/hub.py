@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from zentracer.control.condition import Condition, ConditionFailed
+from zentracer.control.hit_condition import HitCondition
 from zentracer.control.stop import is_debugger_busy
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch.breaks import Breaks
@@ -289,6 +290,15 @@ class Training:
             message = str(error) if said else f"The condition could not be evaluated: {error}"
             self.watch.host.notice(message, armed.id)
             return False
+
+    def is_turn(self, number: int, hits: HitCondition) -> bool:
+        """Count a hit of a breakpoint; tell whether its hit condition lets it stop."""
+        allowed = hits.hit(self.watch.step)
+        said = hits.without_steps()
+        if said is not None:
+            counted = "Steps are counted at optimizer.step() and zentracer.step()."
+            self.watch.host.notice(f"{said} {counted}", number)
+        return allowed
 
     @property
     def with_gradients(self) -> bool:
