@@ -62,8 +62,8 @@ def functions_in(variables: Mapping[str, Any]) -> Iterator[Named]:
 
 def method_of(cls: type, name: str) -> List[CodeType]:
     """Return the code that ``cls.name`` runs, be it inherited; empty if there is none."""
-    for base in type.__dict__["__mro__"].__get__(cls):
-        held = type.__dict__["__dict__"].__get__(base)
+    for base in of_class(cls, "__mro__"):
+        held = of_class(base, "__dict__")
         if name in held:
             return codes_of(held[name])
     return []
@@ -71,7 +71,18 @@ def method_of(cls: type, name: str) -> List[CodeType]:
 
 def class_name(cls: type) -> str:
     """Return the name of a class with that of its module."""
-    return f"{cls.__module__}.{_plain(cls.__qualname__)}"
+    return f"{of_class(cls, '__module__')}.{_plain(of_class(cls, '__qualname__'))}"
+
+
+def of_class(cls: type, name: str) -> Any:
+    """Return what ``type`` itself says of a class; a metaclass of the user's is not asked.
+
+    None if the class lacks it.
+    """
+    try:
+        return type.__dict__[name].__get__(cls)
+    except AttributeError:  # ``del cls.__module__``
+        return None
 
 
 def codes_of(held: Any) -> List[CodeType]:
@@ -109,7 +120,7 @@ def resolved(wanted: str, modules: Mapping[str, ModuleType]) -> List[CodeType]:
             if code.co_name == last and any(fits(wanted, f"{m}.{name}") for m in names):
                 found[id(code)] = code
         for cls in _classes_of(variables) if owner else ():
-            if any(fits(owner, f"{m}.{_plain(cls.__qualname__)}") for m in names):
+            if any(fits(owner, f"{m}.{_plain(of_class(cls, '__qualname__'))}") for m in names):
                 found.update((id(code), code) for code in method_of(cls, last))
     return list(found.values())
 
@@ -127,7 +138,7 @@ def at_path(path: str, modules: Mapping[str, ModuleType]) -> List[CodeType]:
 def _below(module: ModuleType, parts: List[str]) -> List[CodeType]:
     held: Any = _attributes(module).get(parts[0])
     for part in parts[1:-1]:
-        held = vars(held).get(part) if _is(held, type) else None
+        held = of_class(held, "__dict__").get(part) if _is(held, type) else None
     if len(parts) == 1:
         return codes_of(held)
     return method_of(held, parts[-1]) if _is(held, type) else []
@@ -135,14 +146,14 @@ def _below(module: ModuleType, parts: List[str]) -> List[CodeType]:
 
 def _classes_of(variables: Mapping[str, Any]) -> List[type]:
     name = variables.get("__name__")
-    found: List[type] = []
+    found: Dict[int, type] = {}
     waiting = [v for v in list(variables.values()) if _is(v, type)]
     while waiting:
         cls = waiting.pop()
-        if cls.__module__ == name and cls not in found:
-            found.append(cls)
-            waiting += [v for v in list(vars(cls).values()) if _is(v, type)]
-    return found
+        if of_class(cls, "__module__") == name and id(cls) not in found:
+            found[id(cls)] = cls
+            waiting += [v for v in list(of_class(cls, "__dict__").values()) if _is(v, type)]
+    return list(found.values())
 
 
 def _functions_held(
@@ -150,10 +161,12 @@ def _functions_held(
 ) -> Iterator[Named]:
     for name, value in list(held.items()):
         if _is(value, type):
-            if value.__module__ == module and id(value) not in seen and depth < _MAX_DEPTH:
+            own_module = of_class(value, "__module__")
+            if own_module == module and id(value) not in seen and depth < _MAX_DEPTH:
                 seen.add(id(value))
-                inner = _plain(value.__qualname__)
-                yield from _functions_held(dict(vars(value)), inner, module, seen, depth + 1)
+                inner = _plain(of_class(value, "__qualname__"))
+                inside = dict(of_class(value, "__dict__"))
+                yield from _functions_held(inside, inner, module, seen, depth + 1)
             continue
         for code in codes_of(value):
             if id(code) not in seen:

@@ -16,8 +16,13 @@ from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
 from zentracer.control import function_names as names
 from zentracer.control.pydevd.conditions import gate_of
 from zentracer.control.pydevd.usercode import is_user_code
+from zentracer.observe.stats import error_text
 
 _MAX_KNOWN = 10_000
+_FAILED = (
+    "ZenTracer could not tell which breakpoints name the function '{name}', and did not stop in "
+    "it: {why}. A breakpoint on its first line stops there."
+)
 _library: Dict[int, CodeType] = {}
 """Code of libraries that breakpoints name: it counts as the user's."""
 _paths: Dict[str, List[CodeType]] = {}
@@ -29,14 +34,17 @@ def _nobody(_number: int) -> None:
 
 
 _reached: Callable[[int], None] = _nobody
+_notify: Callable[..., None] = print
 
 
-def install(pydevd: Any, _notify: Callable[..., None]) -> None:
+def install(pydevd: Any, notify: Callable[..., None]) -> None:
     """Replace ``PyDevdAPI.set_function_breakpoints``, which each change of the list goes through.
 
     And ``PyDB.apply_files_filter``, so that a function of a library can be named although
     ``justMyCode`` leaves libraries out, and what says which breakpoints a stop is for.
     """
+    global _notify
+    _notify = notify
     api = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
     factory = sys.modules["_pydevd_bundle.pydevd_net_command_factory_json"].NetCommandFactoryJson
     set_all = api.set_function_breakpoints
@@ -124,6 +132,16 @@ class Combined:
 
     def _gate(self, frame: FrameType) -> bool:
         """Return whether to stop in a function that has been called. Never raises."""
+        try:
+            numbers = self._stopping(frame)
+        except Exception as error:  # what a name is read from may be the user's and raise
+            _notify(_FAILED.format(name=frame.f_code.co_name, why=error_text(error)))
+            return False
+        self._hit.numbers = numbers
+        return bool(numbers)
+
+    def _stopping(self, frame: FrameType) -> Tuple[int, ...]:
+        """Return the numbers of the breakpoints that name the function and want to stop in it."""
         code = frame.f_code
         known = self._known.get(id(code))
         if known is None:
@@ -136,8 +154,7 @@ class Combined:
             _reached(one.breakpoint_id)
             if gate_of(one)(frame):
                 numbers.append(one.breakpoint_id)
-        self._hit.numbers = tuple(numbers)
-        return bool(numbers)
+        return tuple(numbers)
 
     def _meet(self, frame: FrameType) -> Tuple[CodeType, List[Any], List[Any]]:
         """Decide which breakpoints name a function, and which may through the class of ``self``."""
@@ -185,7 +202,7 @@ def _inherits(frame: FrameType, wanted: str) -> bool:
     try:
         return any(
             names.fits(owner, names.class_name(base)) and code in names.method_of(base, last)
-            for base in type.__dict__["__mro__"].__get__(cls)
+            for base in names.of_class(cls, "__mro__")
             if base is not object
         )
     except Exception:  # a metaclass of the user's may raise for a name
