@@ -138,3 +138,31 @@ def test_what_changes_while_the_program_runs(start: Start, write_program: Any) -
     assert stop.line == line_of(program, "own")
     client.resume(stop.thread_id)
     assert client.until_exit() == 0
+
+
+LEAVES = """
+import contextlib
+import io
+import sys
+
+def work(n):
+    return n + 1  # @work
+
+holder = sys.modules["_pydevd_bundle.pydevd_constants"].GlobalDebuggerHolder
+said = io.StringIO()
+work(1)
+debugger, holder.global_dbg = holder.global_dbg, None
+with contextlib.redirect_stderr(said):
+    work(3)
+holder.global_dbg = debugger
+print("end")  # @end
+"""
+
+
+def test_a_program_that_its_debugger_has_left_runs_in_silence(
+    start: Start, write_program: Any
+) -> None:
+    program = write_program(LEAVES)
+    client = start(program, at(program, "work", condition="n == 2"), at(program, "end"))
+    stop = client.until_stopped()
+    assert (stop.line, value(client, stop, "said.getvalue()")) == (line_of(program, "end"), "''")

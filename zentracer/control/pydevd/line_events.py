@@ -131,7 +131,7 @@ class _Switch:
             try:
                 debugger = holder.global_dbg
                 plan = plans.get(id(code))
-                if plan is None or plan[2] != debugger.mtime or plan[1] is not debugger:
+                if plan is None or plan[1] is not debugger or plan[2] != debugger.mtime:
                     if debugger is None or debugger.pydb_disposed:
                         return disable
                     if len(plans) >= _MOST_PLANS:
