@@ -12,9 +12,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from watching import data_breaking, watchable
+from watching import Host, data_breaking, watchable
 
 from zentracer.control.pointed import by_expression
+from zentracer.frameworks.base import ArmedData
+from zentracer.frameworks.pytorch import PyTorch
 from zentracer.frameworks.pytorch.data.info import info
 from zentracer.frameworks.pytorch.data.ranges import Ranges
 from zentracer.tensor_view.evaluate import Refused
@@ -181,3 +183,57 @@ def test_ranges_find_what_a_simple_search_finds() -> None:
         written = (start, start + start % 40 + 1)
         expected = [n for (low, high), n in entries if low < written[1] and written[0] < high]
         assert sorted(ranges.touching(written)) == expected
+
+
+class Held:
+    """A linear layer with a gradient, a buffer and an attribute; each can be bound anew."""
+
+    def __init__(self) -> None:
+        self.fc = nn.Linear(3, 3)
+        self.fc.register_buffer("buffer", torch.zeros(3))
+        self.attribute = torch.zeros(3)
+        self.bind(0.0)
+
+    def bind(self, value: float) -> None:
+        self.fc.weight.grad = torch.full((3, 3), value)
+        self.fc.buffer = torch.full((3,), value)
+        self.attribute = torch.full((3,), value)
+
+
+PLACES = ["held.fc.weight.grad", "held.fc.buffer", "held.attribute", "held.attribute[1]"]
+
+
+@pytest.mark.parametrize("expression", PLACES)
+def test_place_that_holds_another_tensor_when_it_is_asked_for_again(expression: str) -> None:
+    held = Held()
+    first, said = watchable(expression, sys._getframe())
+    held.bind(1.0)
+    assert watchable(expression, sys._getframe()) == (first, said) and first is not None
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("expression", PLACES)
+def test_bound_anew_while_the_breakpoint_is_disabled(expression: str, is_kept: bool) -> None:
+    held = Held()
+    kept = (held.fc.weight.grad, held.fc.buffer, held.attribute) if is_kept else ()
+    data_id, _ = watchable(expression, sys._getframe())
+    assert data_id is not None
+    host = Host()
+    framework = PyTorch(host)
+    armed = (ArmedData(1, data_id),)
+    try:
+        framework.break_on(armed)
+        framework.break_on(())
+        held.bind(1.0)
+        (status,) = framework.break_on(armed)
+        assert status.verified
+        held.fc(torch.ones(3)).sum().backward(inputs=[held.fc.bias])
+        assert host.hits == []
+        with torch.no_grad():
+            for x in (held.fc.weight.grad, held.fc.buffer, held.attribute):
+                assert isinstance(x, torch.Tensor)
+                x.add_(1)
+        assert len(host.hits) == 1 and host.notices == []
+    finally:
+        framework.disarm()
+    del kept

@@ -35,6 +35,7 @@ def target_for(value: Any, holder: Holder | None, part: Part | None, label: str)
     itself = ("value", _identity(value))
     place = holder.key if holder is not None else itself
     source = _source(place, value, holder)
+    source.follow(value)  # the place may hold another tensor than when it was last asked for
     known = _known.get((id(source), part))
     if known is not None and known.source is source:
         return known

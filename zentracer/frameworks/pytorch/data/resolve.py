@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from zentracer.control.pointed import Pointed
 from zentracer.frameworks.pytorch.data.holders import holder_of
 from zentracer.frameworks.pytorch.data.registry import target_for
-from zentracer.frameworks.pytorch.data.source import as_tensor
+from zentracer.frameworks.pytorch.data.source import as_tensor, own_part
 from zentracer.frameworks.pytorch.data.target import Part, Target
 from zentracer.frameworks.pytorch.live import held_by
 from zentracer.frameworks.pytorch.modules import named_modules
-from zentracer.observe.kinds import NUMPY, TORCH, array_kind
+from zentracer.observe.kinds import NUMPY, array_kind
 from zentracer.observe.stats import facts_of
 from zentracer.watches import paths
 
@@ -68,8 +68,7 @@ def _plain(value: Any, label: str) -> Any:
     kind = array_kind(type(value))
     if not kind:
         raise Unwatchable(_no_array(value, label))
-    inner = getattr(value, "__dict__", {}).get("_local_tensor") if kind == TORCH else None
-    value = inner if isinstance(inner, Tensor) else value
+    value = own_part(value)
     facts = facts_of(value)
     if facts.data is None:
         why = facts.why or f"its elements are of type {facts.dtype}"

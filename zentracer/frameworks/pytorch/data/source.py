@@ -19,6 +19,8 @@ from zentracer.frameworks.pytorch.data.ranges import Range
 from zentracer.observe.kinds import NUMPY, TORCH, array_kind
 from zentracer.watches.paths import MISSING
 
+_NEVER = ("never",)
+"""What was seen of something new: it differs from all that can be."""
 _storage_of_pointer: Any = torch.UntypedStorage._new_with_weak_ptr  # type: ignore[attr-defined]
 
 
@@ -62,10 +64,12 @@ class Source:
 
     @property
     def is_gone(self) -> bool:
-        """Whether what was watched has been freed."""
+        """Whether what was watched has been freed, and its place holds nothing instead."""
         if self.is_empty or self._value() is not None:
             return False
-        return self._storage is None or self._storage.expired()
+        if self._storage is not None and not self._storage.expired():
+            return False
+        return self.rebound() is MISSING
 
     @property
     def is_uncounted(self) -> bool:
@@ -164,12 +168,18 @@ class Source:
         """Return what the holder holds instead, None for nothing; ``MISSING`` if nothing new."""
         if self.holder is None:
             return MISSING
-        held = self.holder.get()
+        held = own_part(self.holder.get())
         if held is MISSING or (held is None and self.is_empty):
             return MISSING
         if held is not None and (self._value() is held or not array_kind(type(held))):
             return MISSING
         return held
+
+    def follow(self, value: Any) -> None:
+        """Watch ``value``, which its place holds instead; its content is still to be learnt."""
+        if not self.is_value(value) or (value is None and not self.is_empty):
+            self.bind(value)
+            self._seen = _NEVER
 
     def _now(self) -> Any:
         value = self._value()
@@ -177,6 +187,14 @@ class Source:
             return (None,)
         version = None if value.is_inference() else value._version
         return (version, value.data_ptr(), value.shape)
+
+
+def own_part(value: Any) -> Any:
+    """Return the tensor that holds a rank's own part of a distributed one; else ``value``."""
+    if array_kind(type(value)) != TORCH:
+        return value
+    inner = getattr(value, "__dict__", {}).get("_local_tensor")
+    return inner if isinstance(inner, Tensor) else value
 
 
 def _nothing() -> None:

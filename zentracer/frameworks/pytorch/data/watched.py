@@ -57,9 +57,8 @@ class Watched:
         self._by_source = {}
         for target in wanted.values():
             self._by_source.setdefault(target.source, []).append(target)
-            if not target.is_known:
-                target.learn(self.limits)
-                target.source.see()
+        for source, of_it in self._by_source.items():
+            self._learn_new(source, of_it)
         self._samples.set(self._by_source)
         self._contents.set(self._by_source)
         self._sort()
@@ -163,7 +162,8 @@ class Watched:
                 source.bind(rebound)
                 self._note_place(source)
             if rebound is not MISSING or source.has_moved() or source.is_uncounted:
-                source.see()
+                if source.see():
+                    self._note_place(source)
                 for target in targets:
                     target.learn(self.limits)
             elif source.needs_a_glance(counted_too=True):
@@ -192,6 +192,18 @@ class Watched:
         return any(s.holder is not None and s.holder.module_attribute for s in self._by_source)
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _learn_new(self, source: Source, targets: list[Target]) -> None:
+        """What has happened to a source while nobody watched it is not told."""
+        is_new = not any(target.is_known for target in targets)
+        if is_new:
+            rebound = source.rebound()
+            if rebound is not MISSING:
+                source.follow(rebound)
+            source.see()
+        for target in targets:
+            if not target.is_known:
+                target.learn(self.limits)
 
     def _check(self, source: Source) -> list[Found]:
         followed = self._follow(source)
