@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+import gc
 from typing import Any, Callable
 
 import pytest
@@ -70,6 +71,7 @@ def x() -> Tensor:
     ],
 )
 def test_names_and_conditions(name: str, hits: int) -> None:
+    gc.collect()  # what an earlier host has shown is a block without its model until then
     net = Net()
     host = run(f"module:{name}", lambda: net(x()))
     assert len(host.hits) == hits
@@ -244,6 +246,36 @@ def test_hit_conditions_count_true_conditions() -> None:
     finally:
         framework.disarm()
     assert len(host.hits) == 2
+
+
+class Count(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+@pytest.mark.parametrize(
+    ("condition", "given", "hits"),
+    [
+        ("norm > 3", 3, 0),
+        ("shape[0] == 8", 3, 0),
+        ("size > 3", 3, 0),
+        ("not nan", 3, 0),
+        ("x is None", 3, 1),
+        ("step >= 0 or norm > 3", 3, 1),
+        ("max > 3", torch.ones(0), 0),
+        ("size == 0", torch.ones(0), 1),
+        ("std > 0.1", torch.ones(1), 0),
+        ("mean > 0.1", torch.full((2,), float("nan")), 0),
+        ("any(std < side for side in shape)", torch.ones(1), 0),
+    ],
+)
+def test_a_condition_is_false_where_a_value_does_not_exist(
+    condition: str, given: Any, hits: int
+) -> None:
+    count = Count()
+    with breaking(f"module:Count if {condition}") as host:
+        count(given)
+    assert (len(host.hits), host.notices) == (hits, [])
 
 
 @pytest.mark.parametrize("trains", [False, True])

@@ -261,6 +261,16 @@ def test_condition_on_the_change_and_hit_count() -> None:
     assert "50% of its norm, 4 of 4 elements" in hit.text
 
 
+def test_a_condition_is_false_where_a_value_does_not_exist() -> None:
+    w = nn.Parameter(torch.ones(2))
+    w.sum().backward()
+    conditions = ("size > 1", "shape[0] == 2", "dtype.startswith('f')", "norm > 0", "x is None")
+    with data_breaking(sys._getframe(), *(f"w.grad if {each}" for each in conditions)) as host:
+        w.grad = None
+        torch.relu(w)
+    assert [hit.breakpoint_ids for hit in host.hits] == [(5,)] and host.notices == []
+
+
 def test_compiled_region_is_compared_at_the_next_safe_point() -> None:
     world = World()
     compiled = torch.compile(world.bn, backend="eager")

@@ -28,6 +28,8 @@ NAMES: FrozenSet[str] = frozenset((*CONTEXT, *METADATA, *STATISTICS, *CHANGES, "
 helper of line breakpoints."""
 FUNCTIONS = ("abs", "all", "any", "bool", "float", "int", "len", "round", "str", "sum")
 """Python's own functions that a condition may call; ``min`` and ``max`` are statistics."""
+OF_VALUES = frozenset((*STATISTICS, *METADATA, *CHANGES, "x"))
+"""Names that have no value where there is no tensor, or none with such a figure."""
 PHASES = ("forward", "backward", "loss", "update")
 
 Values = Union[Mapping[str, Any], Callable[[str], Any]]
@@ -44,16 +46,23 @@ class ConditionFailed(Exception):
     """A condition that raised while it was evaluated; the text is a sentence for the user."""
 
 
+class NoValue(Exception):
+    """Raised for a name that has no value where a condition is asked: it does not hold there."""
+
+
 class Condition:
     """A compiled condition."""
 
     def __init__(
-        self, text: str, code: CodeType, names: FrozenSet[str], nested: FrozenSet[str]
-    ) -> None:
+        self, text: str, code: CodeType, names: FrozenSet[str], nested: FrozenSet[str],
+        compared_with_none: FrozenSet[str],
+    ) -> None:  # fmt: skip
         self.text = text
         """As the user wrote it."""
         self.names = names
         """Names of the language it uses: statistics that are not among them need no computing."""
+        self.compared_with_none = compared_with_none
+        """Those that it asks whether they have a value, as in ``x is None``."""
         self._code = code
         self._nested = nested
 
@@ -76,6 +85,8 @@ class Condition:
             if self._nested:  # comprehensions look names up in the globals only
                 space = {**_GLOBALS, **{name: scope[name] for name in self._nested}}
             return holds(eval(self._code, space, scope))  # checked when it was compiled
+        except NoValue:
+            return False
         except Exception as error:
             raise ConditionFailed(self._failure(error, scope)) from error
 
@@ -106,7 +117,24 @@ def compile_condition(text: str) -> Condition:
         raise ConditionError(f"The condition is not valid: {error}.") from None
     names = frozenset(checker.names | ({"module"} if "match" in checker.names else set()))
     names -= {zt.NAME}  # it needs nothing to be computed beforehand
-    return Condition(source, code, names, frozenset(checker.nested))
+    return Condition(
+        source, code, names, frozenset(checker.nested), frozenset(checker.compared_with_none)
+    )
+
+
+def existing(condition: Any, value_of: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return ``value_of`` such that ``condition`` is false where a value does not exist.
+
+    Not for conditions whose names the user may have expected to be known: those are told of it.
+    """
+
+    def value(name: str) -> Any:
+        found = value_of(name)
+        if found is None and name in OF_VALUES and name not in condition.compared_with_none:
+            raise NoValue(name)
+        return found
+
+    return value
 
 
 def _parse(source: str) -> ast.Expression:
@@ -163,6 +191,7 @@ class _Checker(ast.NodeVisitor):
     def __init__(self) -> None:
         self.names: Set[str] = set()
         self.nested: Set[str] = set()
+        self.compared_with_none: Set[str] = set()
         self._bound: List[Set[str]] = []
 
     def generic_visit(self, node: ast.AST) -> None:
@@ -203,6 +232,8 @@ class _Checker(ast.NodeVisitor):
         if any(isinstance(operand, ast.Name) and operand.id == "phase" for operand in operands):
             for operand in operands:
                 _check_phase(operand)
+        if any(isinstance(operand, ast.Constant) and operand.value is None for operand in operands):
+            self.compared_with_none |= {x.id for x in operands if isinstance(x, ast.Name)}
         self.generic_visit(node)
 
     def _visit_comprehension(self, node: Any) -> None:

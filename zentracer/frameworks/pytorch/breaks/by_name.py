@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, NamedTuple
 
-from zentracer.control.condition import STATISTICS
+from zentracer.control.condition import STATISTICS, existing
 from zentracer.frameworks.base import ArmedFilter, ArmedFunction
 from zentracer.frameworks.pytorch.breaks.moment import Moment
 from zentracer.frameworks.pytorch.report import Finding
@@ -90,10 +90,11 @@ class NameBreaks(Detector):
         return filters, moment.finding(numbers, " ".join(notes) or None)
 
     def _holds(self, armed: ArmedFunction, moment: Moment) -> bool:
-        if armed.condition is not None and not self.training.holds(
-            ArmedFilter(armed.id, FUNCTION.id, armed.condition), moment.value_of
-        ):
-            return False
+        condition = armed.condition
+        if condition is not None:
+            wanted = ArmedFilter(armed.id, FUNCTION.id, condition)
+            if not self.training.holds(wanted, existing(condition, moment.value_of)):
+                return False
         return self.training.is_turn(armed.id, armed.hits)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from torch import nn
 
+from zentracer.control.condition import existing
 from zentracer.frameworks.base import ArmedData, ArmedFilter
 from zentracer.frameworks.pytorch.data import registry, statuses
 from zentracer.frameworks.pytorch.data.assignments import Assignments
@@ -29,7 +30,7 @@ from zentracer.frameworks.pytorch.data.writer import Site, Writer, site_of
 from zentracer.frameworks.pytorch.data.writers import exposes, is_internal, op_name
 from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.asked import is_lasting
-from zentracer.frameworks.pytorch.training.detector import VALUES, Detector, Handler, Looker
+from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.events import Backward, Update
 from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
 from zentracer.wire.filters import DATA
@@ -267,10 +268,8 @@ class DataBreaks(Detector):
     def _is_hit(self, armed: ArmedData, found: Found, moment: Moment) -> bool:
         condition = armed.condition
         if condition is not None:
-            if found.change.after is None and condition.names & VALUES:
-                return False  # there are no values that could meet it
             wanted = ArmedFilter(armed.id, DATA.id, condition)
-            if not self.training.holds(wanted, moment.value_of):
+            if not self.training.holds(wanted, existing(condition, moment.value_of)):
                 return False
         return self.training.is_turn(armed.id, armed.hits)
 

@@ -64,7 +64,7 @@ class Moment:
 
     @functools.cached_property
     def _tensor(self) -> Tensor | None:
-        return self._found.target.tensor()
+        return self._found.target.tensor() if self._found.change.after is not None else None
 
     @functools.cached_property
     def _stats(self) -> Stats | None:
