@@ -151,8 +151,8 @@ def work(n):
 holder = sys.modules["_pydevd_bundle.pydevd_constants"].GlobalDebuggerHolder
 said = io.StringIO()
 work(1)
-debugger, holder.global_dbg = holder.global_dbg, None
 with contextlib.redirect_stderr(said):
+    debugger, holder.global_dbg = holder.global_dbg, None
     work(3)
 holder.global_dbg = debugger
 print("end")  # @end
