@@ -23,6 +23,7 @@ from zentracer.control.pydevd import (
     questions,
     stack,
     turns,
+    watchdog,
     watching,
     ways,
     zip_files,
@@ -60,6 +61,7 @@ def install(notify: Notify) -> List[str]:
     Returns:
         A sentence for each part that could not be installed.
     """
+    watchdog.report_to(notify)
     pydevd = sys.modules.get("pydevd")
     if pydevd is None:
         return []

@@ -125,12 +125,12 @@ class _Named:
             with self._lock:
                 if turn != self._turn or not self._waiting:
                     return
+                self._look_again(turn, min(2 * seconds, _LAST_SECONDS))  # also if this one fails
                 for number, name in list(self._waiting.items()):
                     status = self._known(number, name)
                     if status is not None:
                         self._found(status)
                 self._let_libraries_in()
-                self._look_again(turn, min(2 * seconds, _LAST_SECONDS))
 
         self._watchdog.call(seconds, look)
 

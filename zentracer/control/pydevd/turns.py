@@ -149,6 +149,7 @@ class _Watch:
             if not turns and not _has_conditions():
                 self._pid = 0
                 return
+        watchdog.call(SECONDS, self._look)  # first: also if this one fails
         before = self._seen
         self._seen = {}
         for thread, turn in turns.items():
@@ -158,7 +159,6 @@ class _Watch:
             if looks >= LOOKS and not turn.subject.is_told:
                 turn.subject.is_told = True
                 turn.subject.say(_long(turn, thread))
-        watchdog.call(SECONDS, self._look)
 
     def paused(self) -> None:
         """The user waits for the threads to stop."""

@@ -6,12 +6,25 @@ alarm.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import os
 import threading
 import time
-from typing import Callable, List, Tuple
+from typing import Any, Callable, List, Set, Tuple
+
+from zentracer.observe.stats import error_text
+
+_notify: Callable[..., None] = print
+_told: Set[str] = set()
+"""Names of callbacks of which it was said that they failed."""
+
+
+def report_to(notify: Callable[..., None]) -> None:
+    """Tell ``notify(message)`` of callbacks that fail."""
+    global _notify
+    _notify = notify
 
 
 class Watchdog:
@@ -24,7 +37,7 @@ class Watchdog:
         self._numbers = itertools.count()
 
     def call(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Call ``callback`` in ``seconds``; it must be quick and must not raise."""
+        """Call ``callback`` in ``seconds``; it must be quick."""
         if self._pid != os.getpid():
             self._start()
         due = time.monotonic() + seconds
@@ -46,7 +59,11 @@ class Watchdog:
 
     def _run(self) -> None:
         while True:
-            self._wait()()
+            callback = self._wait()
+            try:
+                callback()
+            except BaseException as error:  # whatever it is: the thread has other alarms to ring
+                _report(callback, error)
 
     def _wait(self) -> Callable[[], None]:
         with self._changed:
@@ -55,6 +72,18 @@ class Watchdog:
                 if seconds is not None and seconds <= 0:
                     return heapq.heappop(self._alarms)[2]
                 self._changed.wait(seconds)
+
+
+def _report(callback: Any, error: BaseException) -> None:
+    name: str = getattr(callback, "__qualname__", type(callback).__name__)
+    if name in _told:
+        return
+    _told.add(name)
+    with contextlib.suppress(Exception):  # there is nobody else to tell
+        _notify(
+            f"ZenTracer failed in {name}, which it had put off; the program goes on without it. "
+            f"Please report: {error_text(error)}"
+        )
 
 
 watchdog = Watchdog()
