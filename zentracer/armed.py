@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Optional, Protocol, Tuple
 
 from zentracer import __version__
-from zentracer.control.condition import ConditionError, compile_condition
+from zentracer.control.condition import CHANGES, OF_VALUES, ConditionError, compile_condition
 from zentracer.control.hit_condition import HitConditionError, compile_hit_condition
 from zentracer.control.pydevd import functions
+from zentracer.control.pydevd.conditions import mistake_in
 from zentracer.frameworks.base import ArmedData, ArmedFilter, ArmedFunction, Framework
 from zentracer.wire.filters import FILTERS
 from zentracer.wire.messages import (
@@ -28,6 +29,18 @@ from zentracer.wire.messages import (
 KINDS = ("module", "backward", "op", "step")
 """Kinds of breakpoints by name that frameworks serve."""
 _KNOWN: Dict[str, Any] = {known.id: known for known in FILTERS}
+_NO_CHANGE = "'changed' is known at data breakpoints only."
+_NO_RATIO = "'ratio' is known at the tensor exceptions exploding and stalled only."
+_UNKNOWN: Dict[str, Dict[str, str]] = {
+    "filter": {"changed": _NO_CHANGE},
+    "data": {"ratio": _NO_RATIO},
+    **{kind: {"changed": _NO_CHANGE, "ratio": _NO_RATIO} for kind in KINDS},
+}
+"""Names that a kind of breakpoint can never know, with what is said of each."""
+_UNKNOWN["step"].update(
+    (name, f"'{name}' is not known at a step: there is no tensor and no module.")
+    for name in ("module", *sorted(OF_VALUES - set(CHANGES)))
+)
 _WAITS = (
     "PyTorch has not been imported in this process yet; the breakpoint becomes active when it is."
 )
@@ -63,6 +76,7 @@ class Armed:
     def nothing(self) -> None:
         """Watch for nothing."""
         self.filters, self._functions, self._data = (), (), ()
+        functions.statuses([], self._owner.settled)
         for framework in self._owner.frameworks():
             self._arm(framework)
             self._break_at(framework)
@@ -96,15 +110,16 @@ class Armed:
         armed: List[ArmedFunction] = []
         refused: Dict[int, str] = {}
         told: Dict[int, BreakpointStatus] = {}
-        python = [(wanted.id, wanted.name) for wanted in request.breakpoints if _is_python(wanted)]
-        told.update(functions.statuses(python, self._owner.settled))
+        python: List[Tuple[int, str]] = []
         for wanted in request.breakpoints:
-            if _is_python(wanted):
-                continue
             try:
-                armed.append(_function(wanted))
+                if _is_python(wanted):
+                    python.append(_python(wanted))
+                else:
+                    armed.append(_function(wanted))
             except _Refused as why:
                 refused[wanted.id] = str(why)
+        told.update(functions.statuses(python, self._owner.settled))
         self._functions = tuple(armed)
         for framework in self._owner.frameworks():
             told.update((status.id, status) for status in self._break_at(framework))
@@ -153,12 +168,19 @@ class _Refused(Exception):
 def _filter(wanted: ExceptionFilter) -> ArmedFilter:
     if wanted.filter not in _KNOWN:
         raise _Refused(f"This runtime ({__version__}) does not offer {wanted.filter}.")
-    condition = _condition(wanted.condition)
+    condition = _condition(wanted.condition, "filter")
     return ArmedFilter(id=wanted.id, filter=wanted.filter, condition=condition)
 
 
 def _is_python(wanted: FunctionBreakpoint) -> bool:
     return wanted.kind == "python"
+
+
+def _python(wanted: FunctionBreakpoint) -> Tuple[int, str]:
+    mistake = mistake_in(wanted.condition, wanted.hit_condition)
+    if mistake is not None:
+        raise _Refused(mistake)
+    return wanted.id, wanted.name
 
 
 def _function(wanted: FunctionBreakpoint) -> ArmedFunction:
@@ -170,23 +192,26 @@ def _function(wanted: FunctionBreakpoint) -> ArmedFunction:
             raise _Refused(f"'{name}' is no step: write step, or step:N with a number.")
     elif not name:
         raise _Refused(f"Nothing follows '{wanted.kind}:'; name what to stop at, or write a *.")
-    return ArmedFunction(
-        wanted.id, wanted.kind, name, _condition(wanted.condition), _hits(wanted.hit_condition)
-    )
+    condition = _condition(wanted.condition, wanted.kind)
+    return ArmedFunction(wanted.id, wanted.kind, name, condition, _hits(wanted.hit_condition))
 
 
 def _data(wanted: DataBreakpoint) -> ArmedData:
-    condition = _condition(wanted.condition)
+    condition = _condition(wanted.condition, "data")
     return ArmedData(wanted.id, wanted.data_id, condition, _hits(wanted.hit_condition))
 
 
-def _condition(text: Optional[str]) -> Any:
+def _condition(text: Optional[str], kind: str) -> Any:
     if not text or not text.strip():
         return None
     try:
-        return compile_condition(text)
+        condition = compile_condition(text)
     except ConditionError as error:
         raise _Refused(str(error)) from None
+    for name, why in _UNKNOWN[kind].items():
+        if name in condition.names:
+            raise _Refused(why)
+    return condition
 
 
 def _hits(text: Optional[str]) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import OrderedDict
-import gc
 from typing import Any, Callable
 
 import pytest

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Optional
 
 from zentracer.control import line_condition, no_data
 from zentracer.control.hit_condition import HitCondition, HitConditionError, compile_hit_condition
@@ -72,7 +72,10 @@ def _refuse_mistakes(processor: Any) -> None:
         command = original(self, py_db, request)
         answer = command.as_dict
         told = (answer.get("body") or {}).get("breakpoints") or []
-        problems = [_problem(wanted) for wanted in request.arguments.breakpoints or []]
+        problems = [
+            mistake_in(wanted.get("condition"), wanted.get("hitCondition"))
+            for wanted in request.arguments.breakpoints or []
+        ]
         if not any(problems):
             return command
         for breakpoint_, problem in zip(told, problems):
@@ -83,8 +86,8 @@ def _refuse_mistakes(processor: Any) -> None:
     processor.PyDevJsonCommandProcessor.on_setbreakpoints_request = on_setbreakpoints_request
 
 
-def _problem(wanted: Dict[str, Any]) -> Optional[str]:
-    condition, hit_condition = wanted.get("condition"), wanted.get("hitCondition")
+def mistake_in(condition: Optional[str], hit_condition: Optional[str]) -> Optional[str]:
+    """Return why what the user wrote at a breakpoint of Python's cannot be read; None if it can."""
     try:
         if condition and condition.strip():
             line_condition.compile_test(condition)
