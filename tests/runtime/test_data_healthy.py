@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, ClassVar
 
 import numpy as np
 import pytest
@@ -237,3 +237,25 @@ def test_bound_anew_while_the_breakpoint_is_disabled(expression: str, is_kept: b
     finally:
         framework.disarm()
     del kept
+
+
+class Logged(torch.Tensor):
+    """A subclass that notes what is called on it."""
+
+    calls: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.calls.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_subclass_sees_no_look_at_it() -> None:
+    w, x = torch.zeros(5), torch.zeros(3).as_subclass(Logged)
+    Logged.calls.clear()
+    with data_breaking(sys._getframe(), "w") as host:
+        x.add_(1)
+        x[0] = 2
+        torch.add(w[:3], 1, out=x)
+    assert Logged.calls == ["add_", "__setitem__", "add"]
+    assert host.hits == [] and host.notices == []

@@ -16,6 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from zentracer.frameworks.pytorch.data.holders import Holder
 from zentracer.frameworks.pytorch.data.ranges import Range
+from zentracer.frameworks.pytorch.finite import PLAIN
 from zentracer.observe.kinds import NUMPY, TORCH, array_kind
 from zentracer.watches.paths import MISSING
 
@@ -235,3 +236,26 @@ def memory_of(x: Tensor) -> Range | None:
         return start, start + x.numel() * x.element_size()
     extent = sum((size - 1) * stride for size, stride in zip(x.shape, x.stride()))
     return start, start + (extent + 1) * x.element_size()
+
+
+def range_of(x: Any) -> Range | None:
+    """Return the memory of any tensor, that of a rank's own part for a distributed one."""
+    if type(x) in PLAIN:
+        return memory_of(x)
+    with torch._C.DisableTorchFunction():  # a subclass of the user's is not to see it
+        return _range_of_any(x)
+
+
+def _range_of_any(x: Any) -> Range | None:
+    for _ in range(8):
+        try:
+            return memory_of(x)
+        except RuntimeError:  # a wrapper: of functorch, of a distributed tensor …
+            functorch = torch._C._functorch  # type: ignore[attr-defined]
+            if functorch.is_functorch_wrapped_tensor(x):
+                x = functorch.get_unwrapped(x)
+            else:
+                x = getattr(x, "__dict__", {}).get("_local_tensor")
+        if x is None:
+            return None
+    return None

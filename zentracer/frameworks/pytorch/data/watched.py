@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Iterable
 
-import torch
 from torch import Tensor
 
 from zentracer.frameworks.pytorch.data.content import EXACT, KEPT, SAMPLE
 from zentracer.frameworks.pytorch.data.found import Found, Look
 from zentracer.frameworks.pytorch.data.ranges import Range, Ranges
-from zentracer.frameworks.pytorch.data.source import Source, memory_of
+from zentracer.frameworks.pytorch.data.source import Source, range_of
 from zentracer.frameworks.pytorch.data.target import Change, Limits, Target
 from zentracer.frameworks.pytorch.data.turns import Round, Turns
 from zentracer.frameworks.pytorch.data.writer import Site
@@ -282,19 +281,3 @@ class Watched:
             entries += [(memory, target) for memory, target in memories if memory is not None]
         self._ranges = Ranges(entries)
         self._note_uncounted()
-
-
-def range_of(x: Any) -> Range | None:
-    """Return the memory of any tensor, that of a rank's own part for a distributed one."""
-    for _ in range(8):
-        try:
-            return memory_of(x)
-        except RuntimeError:  # a wrapper: of functorch, of a distributed tensor …
-            functorch = torch._C._functorch  # type: ignore[attr-defined]
-            if functorch.is_functorch_wrapped_tensor(x):
-                x = functorch.get_unwrapped(x)
-            else:
-                x = getattr(x, "__dict__", {}).get("_local_tensor")
-        if x is None:
-            return None
-    return None
