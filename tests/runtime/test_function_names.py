@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from zentracer.armed import Armed
 from zentracer.control import function_names as names
 from zentracer.control.pydevd import function_gate
+from zentracer.frameworks.base import Framework
+from zentracer.wire.messages import BreakpointStatus, FunctionBreakpoint, SetFunctionBreakpoints
 
 
 class Meta(type):
@@ -73,3 +76,32 @@ def test_the_gate_raises_nothing_into_the_program(monkeypatch: pytest.MonkeyPatc
     space["__spec__"] = None
     assert combined._gate(space["work"]()) is True
     assert combined.breakpoint_id == (7,)
+
+
+class Owner:
+    """A runtime without frameworks."""
+
+    def __init__(self) -> None:
+        self.told: list[BreakpointStatus] = []
+
+    def frameworks(self) -> list[Framework]:
+        return []
+
+    def step_aside(self, framework: Framework, error: Exception) -> None:
+        raise error
+
+    def settled(self, status: BreakpointStatus) -> None:
+        self.told.append(status)
+
+
+def test_what_waits_is_forgotten_when_nobody_listens_any_more() -> None:
+    owner = Owner()
+    armed = Armed(owner, precise=False)
+    wanted = FunctionBreakpoint(id=7, kind="python", name="not_there_yet")
+    for ends in (False, True):
+        (status,) = armed.set_functions(SetFunctionBreakpoints(breakpoints=(wanted,))).breakpoints
+        assert status.pending
+        if ends:
+            armed.nothing()
+        function_gate._reached(7)
+        assert [one.verified for one in owner.told] == [True]
