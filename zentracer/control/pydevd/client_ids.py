@@ -1,4 +1,4 @@
-"""From the numbers in DAP messages to the frames and rows that pydevd has shown.
+"""From the numbers in DAP messages to the frames that pydevd has shown.
 
 RUNS IN the training process, on the stopped thread. pydevd numbers what it sends anew; the numbers
 of a client mean nothing to its own tables.
@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 def frame_of(frame_id: int) -> Optional[FrameType]:
     """Return the frame of the calling thread that a client knows by ``frame_id``, if it is one."""
-    debugger, number = _debugger(), own_number(frame_id)
+    debugger, number = current_debugger(), own_number(frame_id)
     if debugger is None or number is None:
         return None
     thread: Any = threading.current_thread()
@@ -23,7 +23,8 @@ def frame_of(frame_id: int) -> Optional[FrameType]:
     return found if isinstance(found, FrameType) else None
 
 
-def _debugger() -> Any:
+def current_debugger() -> Any:
+    """Return pydevd's debugger; None where there is none."""
     pydevd = sys.modules.get("pydevd")
     return pydevd.get_global_debugger() if pydevd is not None else None
 

@@ -1,4 +1,4 @@
-"""From the numbers in DAP messages to the frames and values that pydevd has shown.
+"""From the numbers in DAP messages to the rows that pydevd has shown.
 
 RUNS IN the training process, on the stopped thread. pydevd numbers what it sends anew; the numbers
 of a client mean nothing to its own tables.
@@ -6,21 +6,9 @@ of a client mean nothing to its own tables.
 
 from __future__ import annotations
 
-import sys
-import threading
-from types import FrameType
-from typing import Any, Optional
+from typing import Any
 
-
-def frame_of(frame_id: int) -> Optional[FrameType]:
-    """Return the frame of the calling thread that a client knows by ``frame_id``, if it is one."""
-    debugger, number = _debugger(), _own_number(frame_id)
-    if debugger is None or number is None:
-        return None
-    thread: Any = threading.current_thread()
-    thread_id = sys.modules["_pydevd_bundle.pydevd_constants"].get_current_thread_id(thread)
-    found = debugger.find_frame(thread_id, number)
-    return found if isinstance(found, FrameType) else None
+from zentracer.control.pydevd.client_ids import current_debugger, own_number
 
 
 def row_of(reference: int, name: str) -> Any:
@@ -28,7 +16,7 @@ def row_of(reference: int, name: str) -> Any:
 
     None if the program has gone on since it was shown.
     """
-    debugger, number = _debugger(), _own_number(reference)
+    debugger, number = current_debugger(), own_number(reference)
     if debugger is None or number is None:
         return None
     scope = number if hasattr(number, "scope") else None  # a frame's locals or its globals
@@ -38,16 +26,3 @@ def row_of(reference: int, name: str) -> Any:
     except KeyError:
         return None
     return parent.get_child_variable_named(name, scope=scope)
-
-
-def _debugger() -> Any:
-    pydevd = sys.modules.get("pydevd")
-    return pydevd.get_global_debugger() if pydevd is not None else None
-
-
-def _own_number(dap_id: int) -> Any:
-    schema = sys.modules["_pydevd_bundle._debug_adapter.pydevd_base_schema"].BaseSchema
-    try:
-        return schema._translate_id_from_dap(dap_id)
-    except KeyError:
-        return None
