@@ -74,6 +74,17 @@ class Finding:
     before: Stats | None = None
     changed: float | None = None
     writer: str | None = None
+    measured: tuple[Stats, ...] = ()
+    """Statistics of ``tensor`` and ``inputs`` as they were, where it is told later."""
+
+    def measure(self) -> None:
+        """Take the statistics now: until it is told, tensors may change or be let go."""
+        self.measured = _measured(self)
+
+    def let_go(self) -> None:
+        """Hold no tensor; the text stays."""
+        self.tensor, self.inputs = None, ()
+        self.shown = {name: x for name, x in self.shown.items() if not isinstance(x, Tensor)}
 
 
 def shown_at(finding: Finding) -> dict[str, Any]:
@@ -115,6 +126,7 @@ def advice_of(finding: Finding, rule: str, label: str, severity: str) -> Advice:
 
 def details_of(finding: Finding, filter_id: str) -> HitDetails:
     """Return ``finding`` as it is sent."""
+    tensor, *inputs = finding.measured or _measured(finding)
     return HitDetails(
         filter=filter_id,
         module=finding.module,
@@ -124,8 +136,8 @@ def details_of(finding: Finding, filter_id: str) -> HitDetails:
         rank=finding.rank,
         source=finding.source.location,
         origin=finding.origin.location,
-        tensor=stats_of(finding.tensor),
-        inputs=tuple(stats_of(x, name) for name, x in finding.inputs[:_MAX_INPUTS]),
+        tensor=tensor,
+        inputs=tuple(inputs),
         suggestions=finding.suggestions,
         finite_before=finding.finite_before,
         note=finding.note,
@@ -138,6 +150,11 @@ def details_of(finding: Finding, filter_id: str) -> HitDetails:
         changed=finding.changed,
         writer=finding.writer,
     )
+
+
+def _measured(finding: Finding) -> tuple[Stats, ...]:
+    inputs = finding.inputs[:_MAX_INPUTS]
+    return (stats_of(finding.tensor), *(stats_of(x, name) for name, x in inputs))
 
 
 def stats_of(x: Tensor | None, name: str | None = None) -> Stats:

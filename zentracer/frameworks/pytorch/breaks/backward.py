@@ -32,6 +32,12 @@ from zentracer.frameworks.pytorch.training.events import Backward
 
 _MAX_LATE = 64
 """Gradients that wait for the end of a backward pass, because no user's frame was there."""
+_MAX_HELD = 4
+"""Of these, how many are there to be looked at when the pass has ended: the last ones."""
+_LET_GO = (
+    "it came on a thread of the engine's own, where nothing can be stopped; of such gradients only "
+    "the last {} of a pass are kept to be looked at."
+)
 _MAX_SHOWN = 16
 """Gradients of parameters that are shown."""
 _PRUNE_AT = 4096
@@ -162,7 +168,15 @@ class BackwardBreaks(OfModules):
         elif len(self._late) < _MAX_LATE:
             # On a thread of the engine's own, which serves an accelerator: the user's frame is on
             # another one, and stops when the pass is done.
-            self._late.append(hit)
+            self._keep(hit)
+
+    def _keep(self, hit: tuple[tuple[ArmedFilter, ...], Finding]) -> None:
+        hit[1].measure()
+        self._late.append(hit)
+        if len(self._late) > _MAX_HELD:
+            finding = self._late[-1 - _MAX_HELD][1]
+            finding.let_go()
+            finding.note = _LET_GO.format(_MAX_HELD)
 
     def backward_starts(self, run: Backward) -> None:
         """Note where a gradient that comes on another thread belongs."""
