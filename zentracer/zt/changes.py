@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import collections
 import math
+import sys
 import threading
 from typing import Any, List, Tuple
 
+from zentracer.fork_locks import renewed
 from zentracer.observe.kinds import TORCH, array_kind
 from zentracer.observe.numpy_moments import numpy_sample
 from zentracer.observe.ops import ops_for
@@ -50,7 +52,7 @@ class _Sampled:
 
 
 _kept: collections.OrderedDict[Key, List[_Sampled]] = collections.OrderedDict()
-_lock = threading.Lock()
+_lock = renewed(sys.modules[__name__], "_lock", threading.Lock)
 
 
 def _sampled(x: Any) -> _Sampled:

@@ -18,6 +18,7 @@ from zentracer.control import line_condition, no_data
 from zentracer.control.hit_condition import HitCondition, HitConditionError, compile_hit_condition
 from zentracer.control.pydevd import logpoints, turns
 from zentracer.control.pydevd.interrupt import EvaluationInterrupted
+from zentracer.fork_locks import renewed
 from zentracer.progress import progress
 
 Gate = Callable[[FrameType], bool]
@@ -120,6 +121,7 @@ class _Gate:
 
     def __init__(self, pybreakpoint: Any) -> None:
         self._breakpoint = pybreakpoint
+        self._lock = renewed(self, "_lock", threading.Lock)
         self._told = False
 
     def made(self) -> Gate:
@@ -166,7 +168,6 @@ class _Gate:
     def _counted(
         self, test: Optional[Gate], hits: Optional[HitCondition], message: Optional[str]
     ) -> Gate:
-        lock = threading.Lock()
         log = self._logged(message) if message is not None else None
 
         def gate(frame: FrameType) -> bool:
@@ -174,7 +175,7 @@ class _Gate:
                 return False
             if hits is not None:
                 step = progress().step if hits.counts_steps else None
-                with lock:
+                with self._lock:
                     if not hits.hit(step):
                         return False
                     said = hits.without_steps()

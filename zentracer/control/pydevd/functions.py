@@ -8,7 +8,6 @@ ours; and a call finds it at once.
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 import threading
 from types import CodeType, ModuleType
@@ -18,6 +17,7 @@ from zentracer.control import function_names as names
 from zentracer.control.pydevd import function_gate, guard
 from zentracer.control.pydevd.usercode import is_user_code, is_user_file
 from zentracer.control.pydevd.watchdog import Watchdog
+from zentracer.fork_locks import renewed
 from zentracer.wire.messages import BreakpointStatus
 
 Settled = Callable[[BreakpointStatus], None]
@@ -28,7 +28,7 @@ class _Named:
     """The breakpoints that are set, and which of them wait."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = renewed(self, "_lock", threading.RLock)
         self._waiting: Dict[int, str] = {}
         self._library: List[CodeType] = []
         self._paths: Dict[str, List[CodeType]] = {}
@@ -55,10 +55,6 @@ class _Named:
             if self._waiting:
                 self._look_again(self._turn, _FIRST_SECONDS)
             return statuses
-
-    def forked(self) -> None:
-        """Be that of a forked child: the lock may be held by a thread that is gone."""
-        self._lock = threading.RLock()
 
     def reached(self, number: int) -> None:
         """The function of a breakpoint has been called."""
@@ -142,8 +138,6 @@ def _is_unseen(code: CodeType) -> bool:
 
 
 _named = _Named()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_named.forked)
 
 
 def statuses(wanted: Iterable[Tuple[int, str]], settled: Settled) -> Dict[int, BreakpointStatus]:

@@ -19,6 +19,7 @@ from types import CodeType, FrameType
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from zentracer.control.pydevd import conditions, guard
+from zentracer.fork_locks import renewed
 
 _BACKENDS = (
     "_pydevd_sys_monitoring._pydevd_sys_monitoring_cython",
@@ -89,7 +90,7 @@ class _Switch:
         self._callback = self._made()
         self._theirs: Any = None
         self._failed = False
-        self._lock = threading.RLock()
+        self._lock = renewed(self, "_lock", threading.RLock)
 
     def take_over(self) -> None:
         """Serve LINE events if nothing but breakpoints is to be looked for."""

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, Callable
 
 from zentracer.control.pydevd import guard
+from zentracer.fork_locks import renewed
 
 MOST_A_SECOND = 500
 """Lines of all log points together that are sent in one second. An editor's console takes some
@@ -63,7 +64,7 @@ class _Rate:
     """Counts the lines of the running second, and says how many were left out."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = renewed(self, "_lock", threading.Lock)
         self._second = 0
         self._said = 0
         self._left_out = 0
@@ -81,6 +82,10 @@ class _Rate:
             self._left_out += 1
             return False
 
+    def forked(self) -> None:
+        """Be that of a forked child: its parent says what it has left out."""
+        self._left_out = 0
+
     def flush(self) -> None:
         """Say at the end of the program what was left out last."""
         with self._lock:
@@ -96,3 +101,5 @@ class _Rate:
 
 
 _rate = _Rate()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_rate.forked)

@@ -24,6 +24,7 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from zentracer.control.pydevd import guard, interrupt
 from zentracer.control.pydevd.watchdog import watchdog
+from zentracer.fork_locks import renewed
 
 SECONDS = 1.0
 """Between two looks at what the threads do."""
@@ -128,7 +129,7 @@ class _Watch:
     """Looks at the threads while there are conditions, and while a pause waits for one."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = renewed(self, "_lock", threading.Lock)
         self._pid = 0
         self._seen: Dict[int, Tuple[int, int]] = {}
         """Thread -> number of its turn, and how often that was seen."""

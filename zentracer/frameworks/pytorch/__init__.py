@@ -13,6 +13,7 @@ import torch
 
 from zentracer.control.pydevd import stack
 from zentracer.control.source import place_of
+from zentracer.fork_locks import renewed
 from zentracer.frameworks.base import ArmedData, ArmedFilter, ArmedFunction, Framework, Host
 from zentracer.frameworks.pytorch import live_names
 from zentracer.frameworks.pytorch.compiled_lines import CompiledCode
@@ -48,7 +49,7 @@ class PyTorch(Framework):
         self._modules = ModuleList()
         self.compiled = CompiledCode()
         self._wanted = Wanted()
-        self._lock = threading.RLock()
+        self._lock = renewed(self, "_lock", threading.RLock)
 
     def arm(self, filters: tuple[ArmedFilter, ...], *, precise: bool) -> None:
         """Watch for exactly these exceptions; an empty tuple removes every hook."""

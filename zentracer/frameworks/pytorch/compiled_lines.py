@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from zentracer.control.pydevd import channel, lines
+from zentracer.fork_locks import renewed
 from zentracer.frameworks.pytorch import compiled_regions
 from zentracer.frameworks.pytorch.compiled_regions import (
     CAPTURED,
@@ -57,7 +58,7 @@ class CompiledCode:
 
     def __init__(self) -> None:
         self._regions: dict[Region, None] = {}
-        self._lock = threading.RLock()
+        self._lock = renewed(self, "_lock", threading.RLock)
         self._stance: Any = None
         """The user's own stance, while the session runs eagerly."""
         self._is_eager = False

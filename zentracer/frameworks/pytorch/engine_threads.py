@@ -15,6 +15,7 @@ from typing import Any, Callable
 from torch.autograd.function import BackwardCFunction
 
 from zentracer.control.pydevd import guard, lines, native_threads
+from zentracer.fork_locks import renewed
 from zentracer.frameworks.pytorch.replace import Replacements
 
 _NAMES = ("apply", "apply_boxed")
@@ -25,7 +26,7 @@ class EngineThreads:
 
     def __init__(self) -> None:
         self._replaced = Replacements()
-        self._lock = threading.Lock()
+        self._lock = renewed(self, "_lock", threading.Lock)
         self._is_on = False
 
     def watch(self) -> None:
