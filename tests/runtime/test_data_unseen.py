@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -219,9 +220,9 @@ def test_entry_that_is_bound_anew(expression: str) -> None:
         best["weight"] = tensors[0] = best_of_all["weight"] = torch.zeros(2)
         step_of(net)
     assert [hit.text.partition(" (")[0] for hit in host.hits] == [
-        f"{expression} holds another tensor now, found at backward",
+        f"{expression} holds another tensor now, found at ones",
         f"{expression} changed by add_",
-        f"{expression} holds another tensor now, found at backward",
+        f"{expression} holds another tensor now, found at ones",
     ]
     assert host.frames[1] == (__file__, here)
     assert "it was assigned " in (host.hits[0].details.note or "")
@@ -253,3 +254,31 @@ def test_list_is_not_kept_alive_for_its_entry() -> None:
         step_of(net)
     assert host.hits == []
     assert (host.statuses[1].message or "").startswith("tensors[0] is gone")
+
+
+def test_place_is_looked_at_without_steps() -> None:
+    net, x = nn.Linear(2, 1), torch.ones(2)
+    kept = SimpleNamespace(cache=torch.zeros(3), table={"keys": torch.zeros(3)})
+    with data_breaking(sys._getframe(), "kept.cache", "kept.table['keys']") as host:
+        net(x)
+        other = torch.ones(3)
+        kept.cache = other
+        net(x)
+        kept.table["keys"] = other
+        net(x)
+        kept.cache = kept.table["keys"] = None
+        del other
+        net(x)
+    assert [hit.breakpoint_ids for hit in host.hits] == [(1,), (2,), (1, 2)]
+    assert host.notices == []
+
+
+def test_end_is_told_without_steps() -> None:
+    x = torch.zeros(3)
+    with data_breaking(sys._getframe(), "x") as host:
+        torch.ones(1).relu_()
+        assert host.statuses[1].verified
+        del x
+        torch.ones(1).relu_()
+        assert "x is gone" in (host.statuses[1].message or "")
+    assert host.hits == [] and host.notices == []

@@ -60,7 +60,7 @@ class DataBreaks(Detector):
         self._runs_compiled = False
         """Whether code runs in which no write is seen."""
         self._sees_all = False
-        """Whether every torch call is a safe point."""
+        """Whether writes have to be looked for at every torch call."""
         self.take(data)
 
     def take(self, data: tuple[ArmedData, ...]) -> None:
@@ -105,7 +105,8 @@ class DataBreaks(Detector):
             return self._exposed
         if self._calls.writes(function):
             return self._wrote
-        return self._passed if self._sees_all and not is_internal(function) else None
+        sees_all = self._sees_all or self._watched.places.are_assigned_unseen
+        return self._passed if sees_all and not is_internal(function) else None
 
     def out_handler(self) -> Handler | None:
         """Return who is told of calls that write into ``out=``."""
@@ -117,7 +118,7 @@ class DataBreaks(Detector):
             return False
         if self._calls.touched(func, args, kwargs):
             return True
-        return self._sees_all and self._pace.may()
+        return (self._sees_all and self._pace.may()) or self._watched.places.have_changed()
 
     def _wrote(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
@@ -131,8 +132,7 @@ class DataBreaks(Detector):
             found = self._watched.check(touched, site_of(user))
         phase = "backward" if self.training.in_backward else "forward"
         self._tell(found, Writer(op_name(func), phase, user, frame))
-        if self._sees_all:
-            self._passed(func, args, kwargs, out, frame)
+        self._passed(func, args, kwargs, out, frame)
 
     def _exposed(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
@@ -208,7 +208,8 @@ class DataBreaks(Detector):
     ) -> None:
         if frame is None:
             return
-        if not (always or self._stops.found or self._pace.may()):
+        is_due = always or self._watched.places.have_changed()
+        if not (is_due or self._stops.found or (self._sees_all and self._pace.may())):
             return
         site = site_of(frame)
         found = self._stops.take() + self._look(site, at_end=always)
@@ -216,6 +217,8 @@ class DataBreaks(Detector):
             self._started = self._watched.look.number
         last, self._last = self._last, site
         self._tell(found, Writer(op, phase, frame, is_known=False, since=last))
+        if is_due:
+            self._end_what_is_gone()
 
     def _look(self, site: Site, *, at_end: bool) -> list[Found]:
         """Look for all that has changed; at a start or an end, at those that torch counts, too."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from zentracer.frameworks.pytorch.data.content import EXACT, KEPT, SAMPLE
 from zentracer.frameworks.pytorch.data.found import Found, Look
+from zentracer.frameworks.pytorch.data.places import Places
 from zentracer.frameworks.pytorch.data.ranges import Range, Ranges
 from zentracer.frameworks.pytorch.data.source import Source, range_of
 from zentracer.frameworks.pytorch.data.target import Change, Limits, Target
@@ -35,6 +36,7 @@ class Watched:
         self._later: list[tuple[Range, Target]] = []
         self._by_identity: dict[int, list[Source]] = {}
         self._samples, self._contents = Turns(), Turns()
+        self.places = Places()
         self.look = Look(0, None)
         """The last one."""
         self.is_compiled = False
@@ -58,8 +60,7 @@ class Watched:
             self._by_source.setdefault(target.source, []).append(target)
         for source, of_it in self._by_source.items():
             self._learn_new(source, of_it)
-        self._samples.set(self._by_source)
-        self._contents.set(self._by_source)
+        self._order()
         self._sort()
 
     def drop(self, target: Target) -> None:
@@ -69,8 +70,7 @@ class Watched:
         rest = [one for one in self._by_source.pop(target.source, []) if one is not target]
         if rest:
             self._by_source[target.source] = rest
-        self._samples.set(self._by_source)
-        self._contents.set(self._by_source)
+        self._order()
 
     def touched(self, x: Tensor) -> list[Target]:
         """Return what a write into ``x`` may have changed."""
@@ -191,6 +191,11 @@ class Watched:
         return any(s.holder is not None and s.holder.module_attribute for s in self._by_source)
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _order(self) -> None:
+        """Have each looked at in its turn."""
+        for turns in (self._samples, self._contents, self.places):
+            turns.set(self._by_source)
 
     def _learn_new(self, source: Source, targets: list[Target]) -> None:
         """What has happened to a source while nobody watched it is not told."""
