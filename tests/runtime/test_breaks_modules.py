@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import threading
 from collections import OrderedDict
@@ -298,6 +299,15 @@ def test_every_n_steps_counts_hits_where_no_step_is_known(trains: bool) -> None:
     assert stops == [0, 4, 8]
     assert len(host.notices) == (not trains)
     assert all("counts hits: no training step is known" in notice for notice in host.notices)
+
+
+def test_a_module_that_is_all_of_a_thread_is_called() -> None:
+    net, called = Net(), threading.Event()
+    net.register_forward_hook(lambda *_: called.set())
+    with breaking("module:head") as host:
+        _thread.start_new_thread(net, (x(),))
+        assert called.wait(60)
+    assert host.notices == []
 
 
 def test_steps() -> None:

@@ -92,17 +92,18 @@ class ModuleTap:
     def _around(self, original: Callable[..., Any]) -> Callable[..., Any]:
         tap, entries, meet, look = self, self._entries, self._meet, self._look
 
+        # Dynamo traces nothing of ours. A call that is all of a thread has no caller.
         def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            eager = not torch.compiler.is_dynamo_compiling()  # dynamo traces nothing of ours
-            if eager and tap.before is not None:
-                tap.before(self, args, kwargs, _get_frame(1))
+            caller = None if torch.compiler.is_dynamo_compiling() else _get_frame().f_back
+            if caller is not None and tap.before is not None:
+                tap.before(self, args, kwargs, caller)
             out = original(self, *args, **kwargs)  # the same line of it as in torch's own method
-            if eager:
+            if caller is not None:
                 entry = entries.get(id(self))
                 if entry is None:
-                    entry = meet(self, _get_frame(1))
+                    entry = meet(self, caller)
                 if entry is not None and entry[2]:
-                    look(entry[2], self, args, kwargs, out, _get_frame(1))
+                    look(entry[2], self, args, kwargs, out, caller)
             return out
 
         return as_torchs(functools.wraps(original)(__call__), original)
