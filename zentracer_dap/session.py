@@ -33,6 +33,18 @@ if TYPE_CHECKING:
     from zentracer_dap.run import Run
 
 
+_OVER_THE_LINK = frozenset(
+    (
+        "setDataBreakpoints",
+        "setExceptionBreakpoints",
+        "setFunctionBreakpoints",
+        "zentracer/set_data_breakpoints",
+        "zentracer/set_tensor_breakpoints",
+    )
+)
+"""Requests that set what runtimes serve, not debugpy."""
+
+
 @dataclass(frozen=True)
 class Start:
     """The ``launch`` or ``attach`` request of a session, as the editor sent it."""
@@ -130,6 +142,11 @@ class Session:
     def pending_request(self, seq: Any) -> Json | None:
         """Return the editor's request ``seq`` while it is not answered."""
         return self._pending.get(seq)
+
+    @property
+    def is_setting_breakpoints(self) -> bool:
+        """Whether breakpoints that go over the link are being set right now."""
+        return any(request["command"] in _OVER_THE_LINK for request in self._pending.values())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run ``work`` beside the relaying; it ends with the session at the latest."""

@@ -168,3 +168,23 @@ def test_data_of_an_earlier_run_and_reads_are_refused(
     client.set_breakpoints(program, [])
     client.resume()
     assert client.until_exit() == 0
+
+
+def test_set_and_gone_on_without_waiting_for_the_answer(
+    client: Client, write_program: Callable[..., Path]
+) -> None:
+    program = write_program(PROGRAM)
+    client.initialize()
+    client.launch(program=program, breakpoints={program: [line_of("the call of the model")]})
+    stop = client.until_stopped()
+    step = client.evaluate("step", stop.frame_id)["result"]
+    client.set_breakpoints(program, [])
+    seq = client.send("setFunctionBreakpoints", breakpoints=[{"name": "module:fc"}])
+    client.resume(stop.thread_id)
+    client.finish(seq)
+    stop = client.until_stopped()
+    assert stop.line == line_of("the call of fc")
+    assert client.evaluate("step", stop.frames[1]["id"])["result"] == step
+    client.set_functions()
+    client.resume()
+    assert client.until_exit() == 0

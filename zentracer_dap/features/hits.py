@@ -6,6 +6,7 @@ and raises a stand-in exception whose message is the hit's text; that pairs the 
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from zentracer.wire.codec import decode, to_json
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 
 _MAX_WAITING = 64
+SET_SECONDS = 2.0
+"""How long the program is kept from going on for breakpoints that are being set."""
+_LOOK_SECONDS = 0.005
 
 
 class Hits:
@@ -142,7 +146,25 @@ def _on_continued(session: Session, event: Json) -> Json:
     return event
 
 
-def _on_resume(session: Session, request: Json) -> Json | None:
+def _on_resume(session: Session, request: Json) -> Any:
+    if session.is_setting_breakpoints:
+        return _resume_once_set(session, request)
+    return _resume(session, request)
+
+
+async def _resume_once_set(session: Session, request: Json) -> Json | None:
+    """Let the program go on once it has the breakpoints that were set just before.
+
+    They go over the link and this to debugpy, which might be quicker.
+    """
+    waited = 0.0
+    while session.is_setting_breakpoints and waited < SET_SECONDS:
+        waited += _LOOK_SECONDS
+        await asyncio.sleep(_LOOK_SECONDS)
+    return _resume(session, request)
+
+
+def _resume(session: Session, request: Json) -> Json | None:
     if session.run.holding.runs_already(session, request["command"]):
         return {"allThreadsContinued": True}
     thread: Any = arguments_of(request).get("threadId")
