@@ -259,3 +259,35 @@ def test_subclass_sees_no_look_at_it() -> None:
         torch.add(w[:3], 1, out=x)
     assert Logged.calls == ["add_", "__setitem__", "add"]
     assert host.hits == [] and host.notices == []
+
+
+def calls_of_a_step(size: int) -> int:
+    """Return how many functions run in a step in which so many gradients are watched."""
+    tensors = [nn.Parameter(torch.ones(2)) for _ in range(size)]
+    optimizer = torch.optim.SGD(tensors, lr=0.1)
+    count = 0
+
+    def step() -> None:
+        optimizer.zero_grad()
+        torch.stack([x.sum() for x in tensors]).sum().backward()
+
+    def counted(_frame: Any, event: str, _what: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    step()
+    texts = [f"tensors[{at}].grad if step > 99" for at in range(size)]
+    with data_breaking(sys._getframe(), *texts) as host:
+        step()
+        sys.setprofile(counted)
+        try:
+            step()
+        finally:
+            sys.setprofile(None)
+    assert host.hits == [] and host.notices == []
+    return count
+
+
+def test_many_gradients_cost_in_proportion_to_their_number() -> None:
+    calls_of_a_step(2)
+    assert calls_of_a_step(400) < 4.5 * calls_of_a_step(100)

@@ -277,8 +277,10 @@ class DataBreaks(Detector):
         return self.training.is_turn(armed.id, armed.hits)
 
     def _end_what_is_gone(self) -> None:
-        for target in self._watched.gone():
-            self._watched.drop(target)
+        gone = self._watched.gone()
+        if gone:
+            self._watched.drop(gone)
+        for target in gone:
             for armed in self._armed.pop(target.data_id, ()):
                 status = statuses.ended(armed, target, self.training.watch.step)
                 self.training.watch.host.settled(status)

@@ -22,7 +22,9 @@ from zentracer.frameworks.pytorch.data.writer import Site
 from zentracer.watches.paths import MISSING
 
 _MAX_LATER = 32
-"""Targets that have moved and are looked through one by one, before all are sorted anew."""
+"""Targets that have moved and are looked through one by one, before all are sorted anew; of many
+targets more, for sorting one takes as long as looking through ``_SORTING``."""
+_SORTING = 64
 
 
 class Watched:
@@ -34,7 +36,7 @@ class Watched:
         self._by_source: dict[Source, list[Target]] = {}
         self._ranges: Ranges[Target] = Ranges()
         self._later: list[tuple[Range, Target]] = []
-        self._by_identity: dict[int, list[Source]] = {}
+        self._by_identity: dict[int, dict[Source, None]] = {}
         self._samples, self._contents = Turns(), Turns()
         self.places = Places()
         self.look = Look(0, None)
@@ -63,13 +65,14 @@ class Watched:
         self._order()
         self._sort()
 
-    def drop(self, target: Target) -> None:
-        """Watch one less."""
-        target.forget()
-        self.targets.pop(target.data_id, None)
-        rest = [one for one in self._by_source.pop(target.source, []) if one is not target]
-        if rest:
-            self._by_source[target.source] = rest
+    def drop(self, targets: Iterable[Target]) -> None:
+        """Watch these no longer."""
+        for target in targets:
+            target.forget()
+            self.targets.pop(target.data_id, None)
+            rest = [one for one in self._by_source.pop(target.source, []) if one is not target]
+            if rest:
+                self._by_source[target.source] = rest
         self._order()
 
     def touched(self, x: Tensor) -> list[Target]:
@@ -93,8 +96,7 @@ class Watched:
 
     def expose(self, target: Target) -> None:
         """Somebody may write from now on without torch's counting it."""
-        target.source.exposed = True
-        self._note_uncounted()
+        target.source.exposed = self.has_uncounted = True
 
     def expose_all(self) -> None:
         """Code that is compiled may write into any of them from now on; torch counts no more."""
@@ -110,6 +112,7 @@ class Watched:
         sources = dict.fromkeys(target.source for target in targets)
         for source in sources:
             found += self._check(source)
+        self._sort_if_many()
         return found
 
     def moved(
@@ -127,6 +130,7 @@ class Watched:
         found: list[Found] = []
         for source in list(self._by_source):
             found += self._check(source) if source.has_moved() else self._follow(source)
+        self._sort_if_many()
 
         def wants(source: Source) -> bool:
             return source.needs_a_glance(counted_too=glances)
@@ -169,6 +173,7 @@ class Watched:
                 whole = source.tensor()
                 for target in targets:
                     target.glance(whole, self.limits)
+        self._sort_if_many()
 
     def gone(self) -> list[Target]:
         """Return the targets that have been freed."""
@@ -258,16 +263,16 @@ class Watched:
     def _note_place(self, source: Source) -> None:
         """Note where a source is now."""
         for identity in source.identities():
-            sources = self._by_identity.setdefault(identity, [])
-            if source not in sources:
-                sources.append(source)
+            self._by_identity.setdefault(identity, {})[source] = None
         whole = source.tensor()
         for target in self._by_source.get(source, ()):
             memory = target.memory(whole)
             if memory is not None:
                 self._later.append((memory, target))
-        self._note_uncounted()
-        if len(self._later) > max(_MAX_LATER, math.isqrt(len(self.targets))):
+        self.has_uncounted = self.has_uncounted or source.is_uncounted
+
+    def _sort_if_many(self) -> None:
+        if len(self._later) > max(_MAX_LATER, math.isqrt(_SORTING * len(self.targets))):
             self._sort()
 
     def _note_uncounted(self) -> None:
@@ -278,7 +283,7 @@ class Watched:
         self._by_identity = {}
         for source in self._by_source:
             for identity in source.identities():
-                self._by_identity.setdefault(identity, []).append(source)
+                self._by_identity.setdefault(identity, {})[source] = None
         entries: list[tuple[Range, Target]] = []
         for source, targets in self._by_source.items():
             whole = source.tensor()
