@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import warnings
 from types import SimpleNamespace
 from typing import Any, Callable
 
@@ -13,7 +14,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from watching import Host, data_breaking
+from watching import Host, data_breaking, watchable
+
+from zentracer.control.hit_condition import HitCondition
+from zentracer.frameworks.pytorch.data import registry
+from zentracer.frameworks.pytorch.data.target import Target
+from zentracer.frameworks.pytorch.data.watched import Watched
+from zentracer.frameworks.pytorch.training.hub import Training
+from zentracer.frameworks.pytorch.watch import Watch
+from zentracer.watches.clock import clock
 
 
 class World(SimpleNamespace):
@@ -303,3 +312,64 @@ def test_thread_of_the_users() -> None:
         thread.start()
         thread.join()
     assert host.frames == [(__file__, work.__code__.co_firstlineno + 1)]
+
+
+def test_other_threads_find_what_is_watched_while_more_is_armed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = torch.zeros(3, requires_grad=True), torch.zeros(3)
+    targets = []
+    for expression in ("first.grad", "second"):
+        data_id, _ = watchable(expression, sys._getframe())
+        target = registry.find(data_id or "")
+        assert target is not None
+        targets.append(target)
+    watched, found, learn = Watched(), [], Target.learn
+
+    def learning(target: Target, *limits: Any) -> None:
+        found.append(watched.gradients_of(first))
+        learn(target, *limits)
+
+    watched.set(targets[:1], precise=False)
+    monkeypatch.setattr(Target, "learn", learning)
+    watched.set(reversed(targets), precise=False)
+    assert [set(one) for one in found] == [{targets[0]}]
+    watched.set((), precise=False)
+    del second
+
+
+def test_hits_of_two_threads_are_counted_one_after_the_other() -> None:
+    training, entered = Training(Watch(Host(), (), precise=False)), threading.Event()
+    other = threading.Thread(target=lambda: training.is_turn(1, hits))
+    overlapped = []
+
+    def allows(count: int, _step: int | None) -> bool:
+        if count > 1:
+            entered.set()
+            return True
+        other.start()
+        overlapped.append(entered.wait(0.05))
+        return True
+
+    hits = HitCondition("", allows)
+    assert training.is_turn(1, hits)
+    other.join()
+    assert overlapped == [False] and hits.hits == 2
+
+
+def test_stop_within_a_trace_looks_at_the_next_safe_point() -> None:
+    w = torch.zeros(100)
+    alias = w.numpy()
+
+    def traced(x: torch.Tensor) -> torch.Tensor:
+        alias[0] = 5
+        clock.stopped()
+        return x * 2
+
+    with data_breaking(sys._getframe(), "w") as host:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", torch.jit.TracerWarning)
+            torch.jit.trace(traced, (torch.ones(2),), check_trace=False)
+        assert host.hits == []
+        torch.relu(torch.ones(1))
+    assert len(host.hits) == 1 and host.notices == []

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from torch import nn
 
 from zentracer.control.condition import existing
+from zentracer.fork_locks import renewed
 from zentracer.frameworks.base import ArmedData, ArmedFilter
 from zentracer.frameworks.pytorch.data import registry, statuses
 from zentracer.frameworks.pytorch.data.assignments import Assignments
@@ -32,7 +33,7 @@ from zentracer.frameworks.pytorch.frames import user_frame
 from zentracer.frameworks.pytorch.training.asked import is_lasting
 from zentracer.frameworks.pytorch.training.detector import Detector, Handler, Looker
 from zentracer.frameworks.pytorch.training.events import Backward, Update
-from zentracer.frameworks.pytorch.unseen import is_tracing, unseen
+from zentracer.frameworks.pytorch.unseen import is_capturing, is_tracing, unseen
 from zentracer.wire.filters import DATA
 from zentracer.wire.messages import BreakpointStatus
 
@@ -47,6 +48,7 @@ class DataBreaks(Detector):
 
     def __init__(self, training: Training, data: tuple[ArmedData, ...]) -> None:
         super().__init__(training, ())
+        self._lock = renewed(self, "_lock", threading.RLock)
         self._watched = Watched()
         self._armed: dict[str, tuple[ArmedData, ...]] = {}
         self._calls = Calls(self._watched)
@@ -73,9 +75,8 @@ class DataBreaks(Detector):
             if target is not None and not target.source.is_gone:
                 targets.append(target)
                 by_target.setdefault(one.data_id, []).append(statuses.kept(known.get(one.id), one))
-        self._lock = threading.RLock()  # anew: this may be a forked child
         self._armed = {data_id: tuple(armed) for data_id, armed in by_target.items()}
-        with unseen():
+        with self._lock, unseen():
             self._watched.set(targets, precise=self.training.watch.precise)
             if self._runs_compiled:
                 self._watched.expose_all()
@@ -87,7 +88,8 @@ class DataBreaks(Detector):
         """Forget everything."""
         self._stops.close()
         self._assignments.set(False)
-        self._watched.set((), precise=False)
+        with self._lock:
+            self._watched.set((), precise=False)
         self._armed = {}
         self._last = None
 
@@ -287,6 +289,8 @@ class DataBreaks(Detector):
 
     def _at_stop(self, look: Callable[[], None]) -> None:
         try:
+            if is_tracing() or is_capturing():
+                return  # what has been written is found at the next safe point
             with self._lock, unseen():
                 look()
         except Exception as error:  # ours to report, never the training's to die from

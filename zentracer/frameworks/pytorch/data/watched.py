@@ -28,7 +28,7 @@ _SORTING = 64
 
 
 class Watched:
-    """The targets of all data breakpoints. The caller holds a lock."""
+    """The targets of all data breakpoints. Who changes something holds a lock."""
 
     def __init__(self) -> None:
         self.targets: dict[str, Target] = {}
@@ -57,11 +57,12 @@ class Watched:
         self.targets = wanted
         share = KEPT // max(len(wanted), 1)
         self.limits = Limits(min(SAMPLE, max(share, 64)), 1 << 62 if precise else EXACT)
-        self._by_source = {}
+        by_source: dict[Source, list[Target]] = {}
         for target in wanted.values():
-            self._by_source.setdefault(target.source, []).append(target)
-        for source, of_it in self._by_source.items():
+            by_source.setdefault(target.source, []).append(target)
+        for source, of_it in by_source.items():
             self._learn_new(source, of_it)
+        self._by_source = by_source  # at once: other threads look things up
         self._order()
         self._sort()
 
@@ -77,7 +78,8 @@ class Watched:
 
     def touched(self, x: Tensor) -> list[Target]:
         """Return what a write into ``x`` may have changed."""
-        found = [t for s in self._by_identity.get(id(x), ()) for t in self._by_source.get(s, ())]
+        sources = list(self._by_identity.get(id(x), ()))  # no lock is held
+        found = [target for source in sources for target in self._by_source.get(source, ())]
         memory = range_of(x)
         if memory is None:
             return found
@@ -89,7 +91,7 @@ class Watched:
         """Return what is watched as the gradient of ``x``."""
         return [
             target
-            for source in self._by_identity.get(id(x), ())
+            for source in list(self._by_identity.get(id(x), ()))
             if source.holder is not None and source.holder.is_gradient
             for target in self._by_source.get(source, ())
         ]
@@ -183,7 +185,7 @@ class Watched:
         """Return what is held as attribute ``name`` of the module ``owner``."""
         return [
             target
-            for source in self._by_identity.get(id(owner), ())
+            for source in list(self._by_identity.get(id(owner), ()))
             if source.holder is not None
             and source.holder.root is owner
             and source.holder.module_attribute == name
@@ -279,15 +281,16 @@ class Watched:
         self.has_uncounted = any(source.is_uncounted for source in self._by_source)
 
     def _sort(self) -> None:
-        self._later = []
-        self._by_identity = {}
+        by_identity: dict[int, dict[Source, None]] = {}
         for source in self._by_source:
             for identity in source.identities():
-                self._by_identity.setdefault(identity, {})[source] = None
+                by_identity.setdefault(identity, {})[source] = None
+        self._by_identity = by_identity
         entries: list[tuple[Range, Target]] = []
         for source, targets in self._by_source.items():
             whole = source.tensor()
             memories = [(target.memory(whole), target) for target in targets]
             entries += [(memory, target) for memory, target in memories if memory is not None]
         self._ranges = Ranges(entries)
+        self._later = []
         self._note_uncounted()

@@ -7,6 +7,7 @@ detector steps aside; the program goes on.
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from zentracer.control.condition import Condition, ConditionFailed
 from zentracer.control.hit_condition import HitCondition
 from zentracer.control.stop import is_debugger_busy
+from zentracer.fork_locks import renewed
 from zentracer.frameworks.base import ArmedFilter
 from zentracer.frameworks.pytorch.breaks import Breaks
 from zentracer.frameworks.pytorch.frames import user_frame
@@ -64,6 +66,7 @@ class Training:
         self.modules: ModuleTap | None = None
         self._lookers = ModuleLookers(self._drop)
         self._epochs = Epochs(watch.report_failure)
+        self._turns = renewed(self, "_turns", threading.Lock)
         self._told: dict[Any, int] = {}
         self._depth = 0
         self._passes = Passes(watch)
@@ -293,8 +296,9 @@ class Training:
 
     def is_turn(self, number: int, hits: HitCondition) -> bool:
         """Count a hit of a breakpoint; tell whether its hit condition lets it stop."""
-        allowed = hits.hit(self.watch.step)
-        said = hits.without_steps()
+        with self._turns:
+            allowed = hits.hit(self.watch.step)
+            said = hits.without_steps()
         if said is not None:
             counted = "Steps are counted at optimizer.step() and zentracer.step()."
             self.watch.host.notice(f"{said} {counted}", number)
