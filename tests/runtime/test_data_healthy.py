@@ -291,3 +291,13 @@ def calls_of_a_step(size: int) -> int:
 def test_many_gradients_cost_in_proportion_to_their_number() -> None:
     calls_of_a_step(2)
     assert calls_of_a_step(400) < 4.5 * calls_of_a_step(100)
+
+
+def test_what_was_asked_for_is_named_though_another_has_the_same_memory() -> None:
+    weight = torch.zeros(3)
+    same = weight.view(3)
+    names = {"weight": weight, "same": same}
+    first, _ = info(by_expression("same", names, {}))
+    again, said = info(by_expression("weight", names, {}))
+    assert (first is None, again is None) == (False, False)
+    assert said.startswith("weight · float32[3]")

@@ -29,16 +29,18 @@ def info(pointed: Pointed) -> Tuple[Optional[str], str]:
                     f"`{pointed.label}` is made anew each time it is evaluated, so nothing ever "
                     "writes into it; watch the tensor that it is computed from."
                 )
-            return target.data_id, _description(target)
+            return target.data_id, _description(target, pointed.label)
     except Unwatchable as why:
         return None, str(why)
 
 
-def _description(target: Target) -> str:
+def _description(target: Target, label: str) -> str:
+    """Say what is watched, by the name that was asked for: others may lie in the same memory."""
     x = target.tensor()
     if x is None:
-        return f"{target.label} · None for now"
+        return f"{label} · None for now"
     shape = ", ".join(map(str, x.shape))
-    text = f"{target.label} · {str(x.dtype).rpartition('.')[2]}[{shape}]"
-    names = names_sharing(x, target, user_frame(sys._getframe(1)))[:_MAX_NAMES]
-    return f"{text} · shares memory with {', '.join(names)}" if names else text
+    text = f"{label} · {str(x.dtype).rpartition('.')[2]}[{shape}]"
+    names = names_sharing(x, target, user_frame(sys._getframe(1)))
+    others = [name for name in names if name != label][:_MAX_NAMES]
+    return f"{text} · shares memory with {', '.join(others)}" if others else text
