@@ -6,10 +6,9 @@ expression that calls ``of``. Standard library only.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from types import FrameType
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from zentracer.control.pydevd.client_ids import frame_of
 from zentracer.present.kinds import MODULE, kind_of
@@ -27,17 +26,24 @@ class _Showing(threading.local):
 _showing = _Showing()
 
 
-@contextlib.contextmanager
-def showing(frame: FrameType, tensors: Optional[Mapping[str, Any]]) -> Iterator[None]:
-    """Show ``tensors`` below ``frame`` while the block holds the calling thread."""
-    if not tensors:
-        yield
-        return
-    _showing.stops.append((frame, dict(tensors)))
-    try:
-        yield
-    finally:
-        _showing.stops.pop()
+class showing:
+    """Context that shows ``tensors`` below ``frame`` while its block holds the calling thread.
+
+    Not a generator: a step out of the stop would find the standard library's code around it.
+    """
+
+    __slots__ = ("_stop",)
+
+    def __init__(self, frame: FrameType, tensors: Optional[Mapping[str, Any]]) -> None:
+        self._stop = (frame, dict(tensors)) if tensors else None
+
+    def __enter__(self) -> None:
+        if self._stop is not None:
+            _showing.stops.append(self._stop)
+
+    def __exit__(self, *_: object) -> None:
+        if self._stop is not None:
+            _showing.stops.pop()
 
 
 def of(scope: str, frame_id: int) -> Any:
