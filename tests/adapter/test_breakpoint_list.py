@@ -185,7 +185,7 @@ def test_where_nothing_can_be_armed_the_reason_is_told(client):
 def test_hits_of_children_count(client):
     client.initialize()
     set_in_view(client, wanted())
-    client.launch(program=RANKS)
+    client.launch(program=RANKS, zentracer={"holdRanks": False})
     children = [client.attach_child() for _ in range(2)]
     for child in children:
         child.until_stopped()

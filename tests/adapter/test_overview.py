@@ -123,6 +123,7 @@ def test_ranks_under_torchrun(client):
         module="torch.distributed.run",
         args=["--nproc-per-node=2", "--standalone", str(NAN)],
         exceptions=[NONFINITE],
+        zentracer={"holdRanks": False},
     )
     children = [client.attach_child() for _ in range(2)]
     for child in children:

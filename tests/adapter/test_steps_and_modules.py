@@ -95,7 +95,8 @@ def test_modules_of_the_live_model(client, training):
 
 
 def test_modules_where_only_the_ranks_have_a_model(client, training):
-    client.launch(program=training, args=["ranks"], exceptions=[NONFINITE])
+    options = {"holdRanks": False}
+    client.launch(program=training, args=["ranks"], exceptions=[NONFINITE], zentracer=options)
     trained = {training: [line_of(training, "trained")]}
     children = [client.attach_child(breakpoints=trained) for _ in range(2)]
     for child in children:

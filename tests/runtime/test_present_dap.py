@@ -10,8 +10,6 @@ pytest.importorskip("torch")
 
 from dap_client import RequestFailed, line_of
 
-from zentracer.present.lazy import BLOCKED
-
 CASES = Path(__file__).parents[1] / "programs" / "cases"
 
 
@@ -225,7 +223,8 @@ def test_case_property_waits_for_thread(client):
     assert found["next_batch"]["value"] == "not evaluated (property)"
     assert found["next_batch"]["presentationHint"]["lazy"] is True
     assert "asks" in found
-    assert frame.row("loader", "next_batch", "next_batch")["value"] == BLOCKED
+    value = frame.row("loader", "next_batch", "next_batch")["value"]
+    assert value.startswith("float32[4] cpu")  # the thread that it waits for runs meanwhile
     client.resume()
     assert client.until_exit() == 0
 
