@@ -140,7 +140,10 @@ def test_ranks_stop_in_their_own_sessions(client):
     numbers = [child.evaluate("__import__('os').environ['RANK']")["result"] for child in children]
     assert sorted(numbers) == ["0", "1"]
     for child in children:  # a child runs pydevd as a script, beside a second copy of it
-        assert child.evaluate(f"{OURS}.__module__")["result"] .strip("'") == "zentracer.control.pydevd.hidden"
+        assert (
+            child.evaluate(f"{OURS}.__module__")["result"].strip("'")
+            == "zentracer.control.pydevd.hidden"
+        )
     for child in children:
         child.resume()
         child.wait_event("terminated")
