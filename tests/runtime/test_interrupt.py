@@ -44,8 +44,12 @@ def on_another(work: Callable[[], None]) -> None:
     assert problems == []
 
 
-# An interruption may come while a destructor runs, where Python only prints it.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.fixture(autouse=True)
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption may come while a destructor runs, where Python can only print it."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+
+
 @pytest.mark.parametrize("call", [on_main, on_another])
 @pytest.mark.parametrize("catches", [False, True])
 def test_nothing_is_left_however_close_it_comes(call: Any, catches: bool) -> None:
