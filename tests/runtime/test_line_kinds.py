@@ -62,6 +62,8 @@ def test_every_kind_of_line(start: Start, python: str) -> None:
         "generator": ("i", "i == 3", ["3"]),
         "coroutine": ("i", "i > 2", ["3", "4"]),
         "one-line": ("n", "n == 2", one_line),
+        # Python 3.12 jumps back to this line from a copy of the condition behind it.
+        "condition-again": ("n", "n", ["3", "2", "1"]),
         "raises": ("i", "i % 4 == 0", ["0", "4"]),
         "thread": ("i", "i == 4", ["4"]),
         "inner": ("i", "i == 2", ["2"]),

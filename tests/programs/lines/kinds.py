@@ -29,6 +29,12 @@ def one_line(n):
     return n
 
 
+def condition_again(n):
+    while n > 0:
+        n -= 1  # @condition-again
+    return n
+
+
 def comprehension(n):
     return [i * 2 for i in range(n)]  # @comprehension
 
@@ -62,6 +68,7 @@ recursive(5)
 print(list(generator(5)))
 asyncio.run(coroutine(5))
 one_line(5)
+condition_again(3)
 comprehension(5)
 caught(5)
 thread = threading.Thread(target=in_thread, args=(5,))

@@ -74,7 +74,7 @@ class _Plan(NamedTuple):
     lines: Dict[int, Tuple[Optional[conditions.Gate], Any]]
     """Breakpoints by line, each with its gate if that has no effect but its answer."""
     loops: bool
-    """Whether such a line jumps back to itself: the LINE event after the JUMP is redundant."""
+    """Whether pydevd's JUMP callback serves such a line: the LINE event after it is redundant."""
 
 
 class _Switch:
@@ -199,14 +199,23 @@ def _pure_gate(breakpoint_: Any) -> Optional[conditions.Gate]:
 def _loops(code: CodeType, lines: Dict[int, Any]) -> bool:
     if not lines or sys.version_info >= (3, 13):  # pydevd has no use for JUMP events there
         return False
-    found: Any = list(dis.get_instructions(code))
-    line_at = {each.offset: each.positions and each.positions.lineno for each in found}
+    line_at = {start: line for start, line in dis.findlinestarts(code)}
     return any(
-        "JUMP_BACKWARD" in each.opname
-        and line_at[each.offset] == line_at.get(each.argval)
-        and line_at[each.offset] in lines
-        for each in found
+        line_at.get(each.argval) in lines
+        and _pydevd_line(code, each.offset) == _pydevd_line(code, each.argval)
+        for each in dis.get_instructions(code)
+        if "JUMP_BACKWARD" in each.opname
     )
+
+
+def _pydevd_line(code: CodeType, offset: int) -> Optional[int]:
+    """Return the line of an instruction as pydevd's JUMP callback takes it.
+
+    For the first instruction of a line that is mostly the line before it: the body of a ``while``
+    loop is taken for a part of its condition, from where the loop jumps back.
+    """
+    ranges: Any = code.co_lines()  # type: ignore[attr-defined]
+    return next((line for start, end, line in ranges if start <= offset <= end and line), None)
 
 
 def _is_redundant(local: Any, code: CodeType, line: int) -> bool:
