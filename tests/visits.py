@@ -79,7 +79,10 @@ class Visits:
         frames = client.request("stackTrace", threadId=body["threadId"])["stackFrames"]
         if frames or body["reason"] != "pause":
             self.found.append(self._at(client, Stop(body, frames)))
-        client.resume(body["threadId"])
+        if not (body.get("description") or "").startswith("Held"):
+            # One that is held is let go on with the one it is held for, and may stand at a
+            # breakpoint of its own by the time it would be resumed here.
+            client.resume(body["threadId"])
 
 
 def lines_at(client: Client, stop: Stop) -> int:

@@ -34,6 +34,46 @@ def test_a_child_is_debugged(start_client, kind, start_debugging):
     assert "parent done" in client.output("stdout")
 
 
+LOOPS = """
+import multiprocessing, subprocess, sys
+
+def work():
+    import numpy
+    values = numpy.zeros(3)
+    for i in range(4):
+        values[1] = i
+        found = i  # @found
+
+if __name__ == "__main__":
+    kind = sys.argv[1]
+    if kind == "work":
+        work()
+    elif kind == "subprocess":
+        subprocess.run([sys.executable, __file__, "work"], check=True)
+    else:
+        child = multiprocessing.get_context(kind).Process(target=work)
+        child.start()
+        child.join()
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_condition_in_a_child_may_be_an_array(client, write_program, kind):
+    """A child that is started as a program runs pydevd as a script, beside a second copy of it."""
+    program = write_program(LOOPS)
+    client.launch(program=program, args=[kind])
+    line = {"line": line_of(program, "found"), "condition": "values > 1.5"}
+    count = 2 if kind == "spawn" else 1  # with multiprocessing's resource tracker
+    children = [client.attach_child(breakpoints={program: [line]}) for _ in range(count)]
+    wait_for(lambda: any(child.events("stopped") for child in children))
+    (child,) = (child for child in children if child.events("stopped"))
+    for expected in ("2", "3"):
+        stop = child.until_stopped()
+        assert child.evaluate("i", stop.frame_id, "repl")["result"] == expected
+        child.resume(stop.thread_id)
+    assert client.until_exit() == 0
+
+
 def test_the_port_of_debugpy_stays_unknown(client):
     client.launch(program=CHILDREN, args=["fork"])
     child = client.wait_child()

@@ -128,6 +128,9 @@ def test_restart_keeps_the_filters(client):
     assert again.body["hitBreakpointIds"] == first.body["hitBreakpointIds"]
 
 
+OURS = "type(__import__('pydevd').get_global_debugger())._internal_get_file_type"
+
+
 def test_ranks_stop_in_their_own_sessions(client):
     client.launch(program=RANKS, exceptions=[NONFINITE], zentracer={"holdRanks": False})
     children = [client.attach_child() for _ in range(2)]
@@ -136,6 +139,11 @@ def test_ranks_stop_in_their_own_sessions(client):
         check_stop(child, stop)
     numbers = [child.evaluate("__import__('os').environ['RANK']")["result"] for child in children]
     assert sorted(numbers) == ["0", "1"]
+    for child in children:  # a child runs pydevd as a script, beside a second copy of it
+        assert (
+            child.evaluate(f"{OURS}.__module__")["result"].strip("'")
+            == "zentracer.control.pydevd.hidden"
+        )
     for child in children:
         child.resume()
         child.wait_event("terminated")

@@ -1,4 +1,4 @@
-"""Two ranks that talk over pipes: rank 1 waits for rank 0 twice, rank 0 for rank 1 once."""
+"""Two ranks that talk over pipes: they wait for each other twice, rank 0 first."""
 
 import os
 import select
@@ -11,6 +11,7 @@ def is_waiting(pipe):
 
 
 def rank_0(to_other, from_other):
+    os.read(from_other, 1)  # the other one is under way
     first = 1  # @first
     os.write(to_other, b"a")
     os.read(from_other, 1)  # @exchange
@@ -21,6 +22,7 @@ def rank_0(to_other, from_other):
 
 def rank_1(to_other, from_other):
     n = 0
+    os.write(to_other, b"y")
     while not is_waiting(from_other):
         n += 1  # @spin
     print("spins", n, flush=True)

@@ -5,6 +5,7 @@ RUNS IN the training process, once pydevd is loaded there.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, Callable, List, Tuple
 
@@ -62,7 +63,7 @@ def install(notify: Notify) -> List[str]:
         A sentence for each part that could not be installed.
     """
     watchdog.report_to(notify)
-    pydevd = sys.modules.get("pydevd")
+    pydevd = _running_pydevd()
     if pydevd is None:
         return []
     problems: List[str] = []
@@ -75,3 +76,15 @@ def install(notify: Notify) -> List[str]:
                 f"{type(error).__name__}: {error}"
             )
     return problems
+
+
+def _running_pydevd() -> Any:
+    """Return pydevd as it runs.
+
+    In a child process it is started as a script: then it is ``__main__``, beside a second copy that
+    its own modules have imported, until it gives that name to the user's program.
+    """
+    main = sys.modules.get("__main__")
+    if os.path.basename(getattr(main, "__file__", None) or "") == "pydevd.py":
+        return main
+    return sys.modules.get("pydevd")

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from types import FrameType
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from zentracer.control.pydevd import conditions
 
@@ -23,6 +24,12 @@ _SUSPENDED = 2
 """pydevd's STATE_SUSPEND"""
 _RUNS_ON = -1
 """pydevd's ``pydev_step_cmd`` of a thread that was let go on, rather than to step."""
+
+
+class _Told(threading.local):
+    """Why this thread stands or stood, as pydevd's number of a command; None once looked at."""
+
+    reason: Optional[int] = None
 
 
 def install(pydevd: Any, _notify: Callable[..., None]) -> None:
@@ -50,13 +57,15 @@ def _take_back(pydevd: Any) -> None:
 def _follow_up(pydevd: Any) -> None:
     original = pydevd.PyDB.do_wait_suspend
     constants: Any = sys.modules["_pydevd_bundle.pydevd_comm_constants"]
+    told = _Told()
+    _note_reasons(pydevd.ThreadsSuspendedSingleNotification, told)
 
     def do_wait_suspend(
         self: Any, thread: Any, frame: FrameType, event: str, *args: Any, **kwargs: Any
     ) -> Any:
-        was_paused = thread.stop_reason == constants.CMD_THREAD_SUSPEND
         result = original(self, thread, frame, event, *args, **kwargs)
-        if not was_paused or event != "line" or "RANK" not in os.environ:
+        reason, told.reason = told.reason, None
+        if reason != constants.CMD_THREAD_SUSPEND or event != "line" or "RANK" not in os.environ:
             return result
         info = thread.additional_info
         reached = _breakpoint_at(self, frame)
@@ -72,6 +81,20 @@ def _follow_up(pydevd: Any) -> None:
         return original(self, thread, frame, event, *args, **kwargs)
 
     pydevd.PyDB.do_wait_suspend = do_wait_suspend
+
+
+def _note_reasons(notification: Any, told: _Told) -> None:
+    """Note for what each thread is said to stand.
+
+    ``thread.stop_reason`` does not tell: a pause may change it until pydevd reads it, and after.
+    """
+    original = notification.notify_thread_suspended
+
+    def notify_thread_suspended(self: Any, thread_id: Any, thread: Any, stop_reason: Any) -> Any:
+        told.reason = stop_reason
+        return original(self, thread_id, thread, stop_reason)
+
+    notification.notify_thread_suspended = notify_thread_suspended
 
 
 def _breakpoint_at(debugger: Any, frame: FrameType) -> Any:

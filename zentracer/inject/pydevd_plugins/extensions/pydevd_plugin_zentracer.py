@@ -34,6 +34,12 @@ class ZenTracerStart(DebuggerEventHandler):
         """Start, unless the user has switched ZenTracer off."""
         if os.environ.get("ZENTRACER", "").lower() == "off":
             return
+        main = sys.modules.get("__main__")
+        is_script = os.path.basename(getattr(main, "__file__", None) or "") == "pydevd.py"
+        if is_script and not hasattr(main, "PyDB"):
+            # A child process runs pydevd as a script, whose own modules import it a second time.
+            # That copy tells us first, and is not the one that debugs.
+            return
         try:
             _load(os.environ.get("ZENTRACER_HOME"), os.environ.get("ZENTRACER_MSGPACK"))
             from zentracer import bootstrap
