@@ -55,6 +55,8 @@ async def editor_closed(session: Session, problem: str | None) -> None:
         session.editor.terminated()
     if not session.is_ending and session.debugpy.is_open:
         session.is_ending = True
+        if session.is_root:
+            session.run.own_debugpy.let_end()
         arguments: Json = {"terminateDebuggee": terminates(session, {})}
         answer = session.debugpy.request("disconnect", arguments)
         await asyncio.wait([answer], timeout=end_seconds(session))
@@ -100,6 +102,8 @@ async def _on_disconnect_later(session: Session, request: Json) -> Json | None:
 def _on_disconnect(session: Session, request: Json) -> Any:
     session.is_ending = True
     session.leaves_running = not terminates(session, arguments_of(request))
+    if session.is_root:
+        session.run.own_debugpy.let_end()
     return _on_disconnect_later(session, request)
 
 

@@ -89,6 +89,10 @@ class DebugpyProcess:
             return await loop.run_in_executor(None, self._process.wait, seconds)
         return None
 
+    def let_end(self) -> None:
+        """What debugpy complains of from now on is nobody's error: that it loses its client."""
+        self._is_recorded = False
+
     async def end(self, seconds: float) -> int:
         """Wait for the process to end, kill it if it does not; returns the exit code."""
         code = await self.wait(seconds)
@@ -137,10 +141,16 @@ class OwnDebugpy:
             raise errors.debugpy_missing()
         await self.adopt(process, channel)
 
+    def let_end(self) -> None:
+        """The process is about to be asked to end."""
+        if self._process is not None:
+            self._process.let_end()
+
     async def end(self, seconds: float = END_SECONDS) -> None:
         """Let the process end, within ``seconds``."""
         process, self._process = self._process, None
         if process is not None:
+            process.let_end()
             process.channel.close()
             await process.end(seconds)
 
