@@ -31,7 +31,7 @@ class Calls:
     def writes(self, function: Any) -> bool:
         """Tell whether a function writes, and remember where."""
         writes = writes_of(function)
-        if writes is None:
+        if writes is None or (writes is sets_gradient and not self._watched.has_gradients):
             return False
         self._writes[function] = writes
         return True

@@ -32,6 +32,8 @@ EXACT = 1 << 22
 KEPT = 1 << 24
 """Elements that are kept of all watched tensors together."""
 _COLUMNS = 256
+_WHOLE_NUMBERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""By the bytes of an element: types whose values are its bits."""
 _FEW = 16
 
 
@@ -66,10 +68,9 @@ class Content:
             self._take(x, sample, exact)
 
     def _take(self, x: Tensor, sample: int, exact: int) -> None:
-        index, _ = without_repeats(x.shape, x.stride())
-        x = x[index]
-        self.whole = x.numel() <= sample
-        flat = (x if self.whole else _sampled(x, sample)).reshape(-1)
+        x, picked = _picked(x, sample)
+        self.whole = picked is x
+        flat = picked.reshape(-1)
         self._flat = flat.clone() if flat.is_cpu else flat.cpu()
         self.kept = flat.numel()
         if not self.whole and x.numel() <= exact:
@@ -102,7 +103,22 @@ class Content:
             x: what is there now.
             sample: elements to compare.
         """
-        return self.difference(Content(x, sample=sample, exact=0)) is None
+        return self._is_same(x, sample) or (
+            self.difference(Content(x, sample=sample, exact=0)) is None
+        )
+
+    def _is_same(self, x: Tensor, sample: int) -> bool:
+        """Tell whether the bits of a sample are the same, where that takes no copy."""
+        whole = _WHOLE_NUMBERS.get(x.element_size())
+        if self._flat is None or whole is None or not x.is_cpu or tuple(x.shape) != self.shape:
+            return False
+        _, now = _picked(x, sample)
+        if now.dtype is not self.dtype or now.numel() != self.kept or x.is_conj() or x.is_neg():
+            return False
+        try:
+            return torch.equal(self._flat.view(whole).reshape(now.shape), now.view(whole))
+        except RuntimeError:  # laid out so that its bits cannot be read in place
+            return False
 
     def difference(self, new: Content) -> Difference | None:
         """Return how ``new`` differs; None if it does not."""
@@ -122,6 +138,13 @@ class Content:
         if not count:  # -0.0 for 0.0, another NaN
             return None
         return Difference(_ratio(old, now), count, self.kept, sampled)
+
+
+def _picked(x: Tensor, sample: int) -> tuple[Tensor, Tensor]:
+    """Return ``x`` without repetitions, and what is kept of it: itself, or blocks of it."""
+    index, _ = without_repeats(x.shape, x.stride())
+    x = x[index]
+    return x, (x if x.numel() <= sample else _sampled(x, sample))
 
 
 def _difference_of_few(old: list[Any], new: list[Any]) -> Difference | None:
@@ -149,6 +172,20 @@ def _is_nan(flat: Tensor) -> Tensor:
 
 
 def _ratio(old: Tensor, new: Tensor) -> float:
+    """Return the norm of the difference over that of ``old``, infinite where there is none."""
+    if old.dtype in (torch.float32, torch.float64):
+        before, step = _norm(old), _norm(new - old)
+        if math.isfinite(before) and math.isfinite(step):
+            return step / before if before else math.inf
+    return _ratio_of_finite(old, new)
+
+
+def _norm(x: Tensor) -> float:
+    return float(torch.linalg.vector_norm(x, dtype=torch.float64))
+
+
+def _ratio_of_finite(old: Tensor, new: Tensor) -> float:
+    """Do as ``_ratio`` for any type, over the elements that are finite in both."""
     wide = torch.complex128 if old.dtype.is_complex else torch.float64
     old, new = old.to(wide), new.to(wide)
     finite = torch.isfinite(old) & torch.isfinite(new)

@@ -193,6 +193,11 @@ class Watched:
         ]
 
     @property
+    def has_gradients(self) -> bool:
+        """Whether something is watched as the gradient of a tensor."""
+        return any(source.is_gradient for source in self._by_source)
+
+    @property
     def has_attributes(self) -> bool:
         """Whether attributes of modules are watched."""
         return any(s.holder is not None and s.holder.module_attribute for s in self._by_source)
