@@ -20,7 +20,7 @@ import sys
 import time
 from typing import Any, Callable, Iterator
 
-from measuring import ROOT, arguments, bar, interleaved, machine, ratio, table
+from measuring import ROOT, arguments, bar, interleaved, machine, ratio, steady, table
 
 sys.path.insert(0, str(ROOT / "tests" / "runtime"))
 
@@ -38,11 +38,14 @@ from zentracer.frameworks.pytorch.modules import root_modules
 FALSE = "changed > 1e9"
 MANY = 2000
 PARAMETER = "net[0].layers[0].linear1.weight"
+WARM = 5
+"""ZenTracer times its own overhead in the third and the fourth step, and then in one of many."""
 Step = Callable[[], Any]
 
 
 def main() -> None:
-    options = arguments(__doc__, rounds=15, steps=8)
+    steady()
+    options = arguments(__doc__, rounds=15, steps=4)
     machine()
     torch.set_num_threads(1)
     step = transformer()
@@ -104,7 +107,7 @@ def breaking(armed: tuple[ArmedData, ...]) -> Iterator[None]:
 def timed(make: Callable[[], Any], step: Step, steps: int) -> list[float]:
     seconds = []
     with make():
-        for _ in range(2):
+        for _ in range(WARM):
             step()
         for _ in range(steps):
             start = time.thread_time()

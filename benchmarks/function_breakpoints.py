@@ -18,7 +18,7 @@ import json
 import subprocess
 import sys
 
-from measuring import PROGRAMS, arguments, machine, milliseconds, ratio, table
+from measuring import PROGRAMS, arguments, machine, milliseconds, ratio, steady, table
 
 ROWS = (
     ("module:1", "step < 0", 1.005),
@@ -36,6 +36,7 @@ CALLS = PROGRAMS / "named_calls.py"
 
 
 def main() -> None:
+    steady()
     options = arguments(__doc__, rounds=25, seconds=60)
     machine()
     answer = subprocess.run([sys.executable, str(CALLS)], check=True, capture_output=True)
