@@ -1,4 +1,7 @@
-"""Where a program stops, in all its processes, when every stop is looked at and resumed."""
+"""Where a program stops, in all its processes, when every stop is looked at and resumed.
+
+Ranks that are held while another one is stopped are only looked at.
+"""
 
 from __future__ import annotations
 
@@ -77,12 +80,13 @@ class Visits:
 
     def _visit(self, client: Client, body: Any) -> None:
         frames = client.request("stackTrace", threadId=body["threadId"])["stackFrames"]
+        if (body.get("description") or "").startswith("Held"):
+            # It goes on with the rank it is held for, and may stand at a breakpoint of its own by
+            # the time it would be resumed here.
+            return
         if frames or body["reason"] != "pause":
             self.found.append(self._at(client, Stop(body, frames)))
-        if not (body.get("description") or "").startswith("Held"):
-            # One that is held is let go on with the one it is held for, and may stand at a
-            # breakpoint of its own by the time it would be resumed here.
-            client.resume(body["threadId"])
+        client.resume(body["threadId"])
 
 
 def lines_at(client: Client, stop: Stop) -> int:
