@@ -23,6 +23,7 @@ from zentracer_dap.features.findings import Findings
 from zentracer_dap.features.function_breakpoints import FunctionBreakpoints
 from zentracer_dap.features.holding import Holding
 from zentracer_dap.features.notices import Notices
+from zentracer_dap.features.patches import PatchList
 from zentracer_dap.features.processes import Processes
 from zentracer_dap.features.reaching import reach
 from zentracer_dap.features.steps import Steps
@@ -67,6 +68,7 @@ class Run:
         self.children = Children(self, host)
         self.holding = Holding(self)
         self.eager = EagerRuns(self)
+        self.patches = PatchList(self)
         self.main_pid: int | None = None
         """The launched or attached process: the first one to connect."""
         self.unavailable: str | None = None
@@ -158,6 +160,7 @@ class Run:
         self.data_breakpoints.restarted()
         self.holding.restarted()
         self.eager.restarted()
+        self.patches.restarted()
 
     def forget_processes(self) -> None:
         """Let no process of the last start be taken for the main process of the next one.

@@ -19,6 +19,7 @@ from zentracer.wire.codec import to_json
 from zentracer.wire.editor import (
     EDITOR_EVENTS,
     EDITOR_REQUESTS,
+    ApplyPatch,
     DataBreakpoints,
     DataBreakpointState,
     EagerOffer,
@@ -30,6 +31,7 @@ from zentracer.wire.editor import (
     Image,
     LastHit,
     Page,
+    PatchNumber,
     Process,
     Processes,
     SetTensorBreakpoints,
@@ -74,6 +76,7 @@ from zentracer.wire.messages import (
     Suggestion,
     TextEdit,
 )
+from zentracer.wire.patches import Patches, PatchState
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -226,6 +229,28 @@ DATA_BREAKPOINTS = DataBreakpoints(
 
 EAGER = Eager(eager=True, regions=1, note="CUDA graphs go on replaying what was captured.")
 
+_OF_TWO = Stats(
+    shape=(2,), dtype="float32", device="cpu", size=2, bytes=8, min=0.5, max=1.0, mean=0.75
+)
+PATCH = PatchState(
+    patch_id=1,
+    target="fc.weight[0, 3:5]",
+    text="scaled by 0.5",
+    status="out_of_sync",
+    message="fc.weight[0, 3:5] has changed since by something else.",
+    before=_OF_TWO,
+    after=_OF_TWO,
+    old="[1, 2]",
+    new="[0.5, 1]",
+    notes=("the same memory is head.weight",),
+    label="less",
+    code="with torch.no_grad():\n    fc.weight[0, 3:5].mul_(0.5)",
+    step=41,
+    time=1796089278.0,
+    where="train.py:12",
+)
+PATCHES = Patches(patches=(PATCH,), pid=4711)
+
 EXAMPLES: dict[str, Any] = {
     "advice": Advice(
         rule="missing_zero_grad",
@@ -346,6 +371,17 @@ EXAMPLES: dict[str, Any] = {
         message="Line 12 is part of forward, which torch.compile (at train.py:20) runs as "
         "generated code: the breakpoint is not hit."
     ),
+    "editor/patches": PATCHES,
+    "editor/patches.arguments": Empty(),
+    "editor/patches.body": PATCHES,
+    "editor/apply_patch.arguments": ApplyPatch(
+        target="fc.weight", op="scale", value="0.5", slice="0, 3:5", label="less", frame_id=3
+    ),
+    "editor/apply_patch.body": PATCH,
+    "editor/undo_patch.arguments": PatchNumber(patch_id=1),
+    "editor/undo_patch.body": PATCH,
+    "editor/redo_patch.arguments": PatchNumber(patch_id=1),
+    "editor/redo_patch.body": PATCH,
     "editor/run_eagerly.arguments": RunEagerly(eager=False),
     "editor/run_eagerly.body": EAGER,
     "editor/modules.arguments": MODULES,

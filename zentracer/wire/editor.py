@@ -11,6 +11,7 @@ from typing import Any, Dict, Optional, Tuple
 from zentracer.wire._body import body
 from zentracer.wire.messages import (
     Eager,
+    Empty,
     HitDetails,
     Location,
     Modules,
@@ -19,6 +20,7 @@ from zentracer.wire.messages import (
     RunEagerly,
     Stats,
 )
+from zentracer.wire.patches import Patches, PatchState
 
 
 @body
@@ -329,22 +331,53 @@ class EagerOffer:
     """Why it is not hit; sentences."""
 
 
+@body
+class ApplyPatch:
+    """Arguments of ``zentracer/apply_patch``: a ``Patch``, and where it is written."""
+
+    target: str
+    """An expression of the frame, or a qualified name such as ``encoder.fc.weight``."""
+    op: str = "set"
+    value: Optional[str] = None
+    """A literal, an expression of the frame, a scheme for ``reinit``, a file for ``load``; a number
+    or a list is taken as well."""
+    slice: Optional[str] = None
+    """Part of the target, as between brackets: ``0, 3:5``."""
+    label: Optional[str] = None
+    reset_state: bool = False
+    """Whether an optimiser forgets its moments of what is changed."""
+    frame_id: Optional[int] = None
+    """Where expressions are evaluated; without it, where the program stands."""
+
+
+@body
+class PatchNumber:
+    """Arguments of ``zentracer/undo_patch`` and ``zentracer/redo_patch``."""
+
+    patch_id: int
+
+
 EDITOR_EVENTS: Dict[str, Any] = {
     "breakpoints": TensorBreakpoints,
     "data_breakpoints": DataBreakpoints,
     "eager_offer": EagerOffer,
     "findings": Findings,
     "notice": Notice,
+    "patches": Patches,
     "processes": Processes,
     "step": StepSeen,
 }
 """Adapter to editor: name -> body."""
 
 EDITOR_REQUESTS: Dict[str, Any] = {
+    "apply_patch": (ApplyPatch, PatchState),
     "modules": (ModulesQuery, Modules),
+    "patches": (Empty, Patches),
+    "redo_patch": (PatchNumber, PatchState),
     "run_eagerly": (RunEagerly, Eager),
     "set_data_breakpoints": (SetViewDataBreakpoints, DataBreakpoints),
     "set_tensor_breakpoints": (SetTensorBreakpoints, TensorBreakpoints),
     "tensor": (TensorQuery, TensorView),
+    "undo_patch": (PatchNumber, PatchState),
 }
 """Editor to adapter: name -> (arguments, answer)."""

@@ -16,6 +16,7 @@ from zentracer_dap.features import (
     holding,
     modules,
     notices,
+    patches,
     restart,
     scopes,
     start,
@@ -47,6 +48,7 @@ _FEATURES = (
     view_data_breakpoints,
     function_breakpoints,
     scopes,
+    patches,
 )
 
 

@@ -195,6 +195,11 @@ def nothing_to_show(text: str) -> DapError:
     return DapError(text, Fault.NOBODY, 214)
 
 
+def not_changed(text: str) -> DapError:
+    """A change to the program that was not made."""
+    return DapError(text, Fault.USER, 215)
+
+
 def unreadable(problem: str) -> DapError:
     """The editor sent something that is no DAP."""
     return DapError(

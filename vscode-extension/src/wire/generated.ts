@@ -9,13 +9,26 @@ export interface Messages {
     eager_offer: EagerOffer;
     findings: Findings;
     notice: Notice;
+    patches: Patches;
     processes: Processes;
     step: StepSeen;
   };
   requests: {
+    apply_patch: {
+      arguments: ApplyPatch;
+      body: PatchState;
+    };
     modules: {
       arguments: ModulesQuery;
       body: Modules;
+    };
+    patches: {
+      arguments: Empty;
+      body: Patches;
+    };
+    redo_patch: {
+      arguments: PatchNumber;
+      body: PatchState;
     };
     run_eagerly: {
       arguments: RunEagerly;
@@ -32,6 +45,10 @@ export interface Messages {
     tensor: {
       arguments: TensorQuery;
       body: TensorView;
+    };
+    undo_patch: {
+      arguments: PatchNumber;
+      body: PatchState;
     };
   };
 }
@@ -322,6 +339,63 @@ export interface Notice {
   message: string;
 }
 /**
+ * All changes of one process, oldest first.
+ */
+export interface Patches {
+  patches: PatchState[];
+  pid: number | null;
+}
+/**
+ * One change in the list.
+ */
+export interface PatchState {
+  /**
+   * Statistics of what was changed; None for what is no tensor.
+   */
+  after: Stats | null;
+  before: Stats | null;
+  /**
+   * Statements that do the same at start-up.
+   */
+  code: string;
+  label: string | null;
+  /**
+   * Why the last undo or redo did nothing; a sentence.
+   */
+  message: string | null;
+  /**
+   * What was there before and after, in a few characters.
+   */
+  new: string;
+  /**
+   * What the user should know: memory that is shared, a shape that was broadcast …
+   */
+  notes: string[];
+  old: string;
+  patch_id: number;
+  /**
+   * applied, undone, out_of_sync (the value has moved on since), or gone (freed)
+   */
+  status: string;
+  step: number | null;
+  /**
+   * What was changed, as the user calls it, with the part: ``fc.weight[0, 3]``.
+   */
+  target: string;
+  /**
+   * What was done: ``set to 0.5``.
+   */
+  text: string;
+  /**
+   * When it was done, in seconds since 1970.
+   */
+  time: number;
+  /**
+   * ``train.py:12``, where the program stood.
+   */
+  where: string;
+}
+/**
  * All debugged processes, sent whole whenever one comes or goes.
  */
 export interface Processes {
@@ -360,6 +434,33 @@ export interface StepSeen {
   pid: number;
   rank: number | null;
   step: number;
+}
+/**
+ * Arguments of ``zentracer/apply_patch``: a ``Patch``, and where it is written.
+ */
+export interface ApplyPatch {
+  /**
+   * Where expressions are evaluated; without it, where the program stands.
+   */
+  frame_id?: number | null;
+  label?: string | null;
+  op?: string;
+  /**
+   * Whether an optimiser forgets its moments of what is changed.
+   */
+  reset_state?: boolean;
+  /**
+   * Part of the target, as between brackets: ``0, 3:5``.
+   */
+  slice?: string | null;
+  /**
+   * An expression of the frame, or a qualified name such as ``encoder.fc.weight``.
+   */
+  target: string;
+  /**
+   * A literal, an expression of the frame, a scheme for ``reinit``, a file for ``load``; a number or a list is taken as well.
+   */
+  value?: string | null;
 }
 /**
  * Which modules of the live models to name.
@@ -403,6 +504,16 @@ export interface ModuleInfo {
    * Number of parameter elements in it and below.
    */
   parameters: number;
+}
+/**
+ * A body without fields.
+ */
+export interface Empty {}
+/**
+ * Arguments of ``zentracer/undo_patch`` and ``zentracer/redo_patch``.
+ */
+export interface PatchNumber {
+  patch_id: number;
 }
 /**
  * Run the code of torch.compile eagerly from its next call on, or compiled again.

@@ -153,6 +153,27 @@ export const OBJECTS: Record<string, Fields> = {
     column: { is: "number" },
     row: { is: "number" },
   },
+  PatchState: {
+    after: { is: { nullable: { object: "Stats" } }, otherwise: null },
+    before: { is: { nullable: { object: "Stats" } }, otherwise: null },
+    code: { is: "string", otherwise: "" },
+    label: { is: { nullable: "string" }, otherwise: null },
+    message: { is: { nullable: "string" }, otherwise: null },
+    new: { is: "string", otherwise: "" },
+    notes: { is: { array: "string" }, otherwise: [] },
+    old: { is: "string", otherwise: "" },
+    patch_id: { is: "number" },
+    status: { is: "string" },
+    step: { is: { nullable: "number" }, otherwise: null },
+    target: { is: "string" },
+    text: { is: "string" },
+    time: { is: "number", otherwise: 0 },
+    where: { is: "string", otherwise: "" },
+  },
+  Patches: {
+    patches: { is: { array: { object: "PatchState" } }, otherwise: [] },
+    pid: { is: { nullable: "number" }, otherwise: null },
+  },
   Process: {
     frameworks: { is: { array: "string" }, otherwise: [] },
     name: { is: "string", otherwise: "" },
@@ -236,7 +257,7 @@ export const OBJECTS: Record<string, Fields> = {
 };
 
 /** Body of each event: the name of its object. */
-export const EVENT_BODIES = { breakpoints: "TensorBreakpoints", data_breakpoints: "DataBreakpoints", eager_offer: "EagerOffer", findings: "Findings", notice: "Notice", processes: "Processes", step: "StepSeen" } as const;
+export const EVENT_BODIES = { breakpoints: "TensorBreakpoints", data_breakpoints: "DataBreakpoints", eager_offer: "EagerOffer", findings: "Findings", notice: "Notice", patches: "Patches", processes: "Processes", step: "StepSeen" } as const;
 
 /** Answer of each request: the name of its object. */
-export const ANSWER_BODIES = { modules: "Modules", run_eagerly: "Eager", set_data_breakpoints: "DataBreakpoints", set_tensor_breakpoints: "TensorBreakpoints", tensor: "TensorView" } as const;
+export const ANSWER_BODIES = { apply_patch: "PatchState", modules: "Modules", patches: "Patches", redo_patch: "PatchState", run_eagerly: "Eager", set_data_breakpoints: "DataBreakpoints", set_tensor_breakpoints: "TensorBreakpoints", tensor: "TensorView", undo_patch: "PatchState" } as const;

@@ -8,6 +8,7 @@ place; and it answers a failed ``setVariable`` with the old value, as if it had 
 from __future__ import annotations
 
 import ast
+import importlib
 import sys
 from contextlib import contextmanager
 from types import FrameType
@@ -15,6 +16,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from zentracer.control.pydevd import guard
 from zentracer.control.truth import is_array
+from zentracer.patches.change import Refused
 
 
 def install(pydevd: Any, _notify: Callable[..., None]) -> None:
@@ -22,6 +24,7 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     api = sys.modules["_pydevd_bundle.pydevd_api"]
     comm = sys.modules["_pydevd_bundle.pydevd_comm"]
     frames = sys.modules["_pydevd_bundle.pydevd_suspended_frames"]
+    _patch_evaluations(sys.modules["_pydevd_bundle.pydevd_vars"])
     _patch_set_expression(api, comm)
     _patch_set_variable(api, comm)
     _patch_object_variable(frames._ObjectVariable)
@@ -30,6 +33,29 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
 
 class _Refused(Exception):
     """An assignment that failed; the text is for the user."""
+
+
+def _patch_evaluations(variables: Any) -> None:
+    """Make changes of assignments to parts of tensors, which can be undone."""
+    original = variables.evaluate_expression
+
+    def evaluate_expression(py_db: Any, frame: Any, expression: str, is_exec: bool) -> Any:
+        if is_exec and isinstance(frame, FrameType) and _is_change(expression, frame):
+            return None
+        return original(py_db, frame, expression, is_exec)
+
+    variables.evaluate_expression = evaluate_expression
+
+
+def _is_change(statement: str, frame: FrameType) -> bool:
+    """Change a part of a tensor, if that is what a statement does; tell whether it is.
+
+    Raises:
+        Refused: nothing was changed; the text is a sentence.
+    """
+    if "=" not in statement or "torch" not in sys.modules:
+        return False
+    return importlib.import_module("zentracer.patches.assignments").assigned(statement, frame)
 
 
 def _patch_set_expression(api: Any, comm: Any) -> None:
@@ -107,8 +133,12 @@ def _patch_frame_variable(variable_class: Any, variables: Any) -> None:
 
 def _assign(target: str, value: str, frame: FrameType) -> None:
     try:
+        statement = f"{target} = ({value})"
+        with guard.evaluating():
+            if _is_change(statement, frame):
+                return
         with _assigning(target, frame):
-            exec(f"{target} = ({value})", frame.f_globals, frame.f_locals)
+            exec(statement, frame.f_globals, frame.f_locals)
     except Exception as error:
         raise _Refused(_sentence(target, error)) from error
 
@@ -146,4 +176,6 @@ def _without_gradients(wanted: bool) -> Iterator[None]:
 
 
 def _sentence(target: str, error: BaseException) -> str:
+    if isinstance(error, Refused):
+        return str(error)
     return f"Cannot set {target}: {type(error).__name__}: {error}"
