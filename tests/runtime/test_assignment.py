@@ -79,10 +79,10 @@ def test_other_containers(here: tuple[Client, Stop]) -> None:
 @pytest.mark.parametrize(
     ("expression", "value", "message"),
     [
-        ("weight[0, 9]", "1", "IndexError: index 9 is out of bounds"),
-        ("weight[0]", "torch.ones(7)", "RuntimeError"),
-        ("nothing[0]", "1", "NameError: name 'nothing' is not defined"),
-        ("pair[0]", "1 +", "SyntaxError"),
+        ("weight[0, 9]", "1", "`weight[0, 9]` cannot be evaluated here: IndexError: index 9 is out"),
+        ("weight[0]", "torch.ones(7)", "`weight[0]` is float32[3], and float32[7] does not broad"),
+        ("nothing[0]", "1", "Cannot set nothing[0]: NameError: name 'nothing' is not defined"),
+        ("pair[0]", "1 +", "Cannot set pair[0]: SyntaxError"),
     ],
 )
 def test_errors_of_set_expression(
@@ -91,8 +91,7 @@ def test_errors_of_set_expression(
     client, stop = here
     with pytest.raises(RequestFailed) as failed:
         client.request("setExpression", expression=expression, value=value, frameId=stop.frame_id)
-    assert failed.value.message.startswith(f"Cannot set {expression}: ")
-    assert message in failed.value.message
+    assert failed.value.message.startswith(message)
 
 
 def test_errors_of_set_variable(here: tuple[Client, Stop]) -> None:

@@ -86,10 +86,17 @@ def by_expression(expression: str, names: Dict[str, Any], scope: Dict[str, Any])
         value = step[0](values[-1], step[1])
         if value is MISSING:  # a property, or a container of the user's: no plain path
             how = f".{part.attr}" if isinstance(part, ast.Attribute) else f"[{_INDEX}]"
-            value = value_of(f"{_OBJECT}{how}", scope, here)
+            value = _read(f"{_OBJECT}{how}", scope, here, ast.unparse(part))
         values.append(value)
         steps.append(step)
     return Pointed(text, values, steps)
+
+
+def _read(code: str, scope: Dict[str, Any], names: Dict[str, Any], text: str) -> Any:
+    try:
+        return value_of(code, scope, names)
+    except Refused as refused:  # in the user's words
+        raise Refused(str(refused).replace(code, text)) from None
 
 
 def _step(
