@@ -79,7 +79,11 @@ def test_other_containers(here: tuple[Client, Stop]) -> None:
 @pytest.mark.parametrize(
     ("expression", "value", "message"),
     [
-        ("weight[0, 9]", "1", "`weight[0, 9]` cannot be evaluated here: IndexError: index 9 is out"),
+        (
+            "weight[0, 9]",
+            "1",
+            "`weight[0, 9]` cannot be evaluated here: IndexError: index 9 is out",
+        ),
         ("weight[0]", "torch.ones(7)", "`weight[0]` is float32[3], and float32[7] does not broad"),
         ("nothing[0]", "1", "Cannot set nothing[0]: NameError: name 'nothing' is not defined"),
         ("pair[0]", "1 +", "Cannot set pair[0]: SyntaxError"),
