@@ -82,7 +82,7 @@ def test_other_containers(here: tuple[Client, Stop]) -> None:
         (
             "weight[0, 9]",
             "1",
-            "`weight[0, 9]` cannot be evaluated here: IndexError: index 9 is out",
+            "`weight[0, 9]` cannot be evaluated here: IndexError: index 9",
         ),
         ("weight[0]", "torch.ones(7)", "`weight[0]` is float32[3], and float32[7] does not broad"),
         ("nothing[0]", "1", "Cannot set nothing[0]: NameError: name 'nothing' is not defined"),
