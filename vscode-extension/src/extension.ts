@@ -6,9 +6,11 @@ import * as notices from "./debug/notices";
 import * as debugging from "./debug/register";
 import { Sessions } from "./debug/sessions";
 import * as breakpointsView from "./features/breakpointsView";
+import * as changeTensor from "./features/changeTensor";
 import * as eagerOffer from "./features/eagerOffer";
 import * as findingsView from "./features/findingsView";
 import * as inspectTensor from "./features/inspectTensor";
+import * as patchesView from "./features/patchesView";
 import * as quickFix from "./features/quickFix";
 import * as sessionsView from "./features/sessionsView";
 import * as statusBar from "./features/statusBar";
@@ -21,6 +23,7 @@ const FEATURES = [
   sessionsView,
   breakpointsView,
   findingsView,
+  patchesView,
   statusBar,
   stopLine,
   quickFix,
@@ -29,6 +32,7 @@ const FEATURES = [
   tensorHover,
   tensorPanel,
   inspectTensor,
+  changeTensor,
 ];
 
 const loaded = performance.now() - started;

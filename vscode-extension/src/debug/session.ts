@@ -5,6 +5,7 @@ import { RunState, type State, type ToldStop } from "../pure/runState";
 import type {
   DataBreakpointState,
   Finding,
+  PatchState,
   Process,
   StepSeen,
   TensorBreakpointState,
@@ -18,6 +19,7 @@ export class Session implements ZenSession {
   breakpoints: readonly TensorBreakpointState[] = [];
   dataBreakpoints: readonly DataBreakpointState[] = [];
   findings: readonly Finding[] = [];
+  patches: ReadonlyMap<number, readonly PatchState[]> = new Map();
   readonly steps = new Map<number, StepSeen>();
   notices: readonly string[] = [];
   readonly heard = new Set<string>();
@@ -59,8 +61,11 @@ export class Session implements ZenSession {
   observe(message: unknown): boolean {
     const before = this.run.pid;
     const stops = this.run.observe(message);
-    // Started again: the steps are those of processes that are gone.
-    if (before !== undefined && before !== this.run.pid) this.steps.clear();
+    // Started again: steps and changes are those of processes that are gone.
+    if (before !== undefined && before !== this.run.pid) {
+      this.steps.clear();
+      this.patches = new Map();
+    }
     return stops;
   }
 
@@ -76,6 +81,11 @@ export class Session implements ZenSession {
       case "findings":
         this.findings = readEvent(name, body).findings;
         return;
+      case "patches": {
+        const { pid, patches } = readEvent(name, body);
+        if (pid !== null) this.patches = new Map([...this.patches, [pid, patches]]);
+        return;
+      }
       case "processes":
         this.processes = readEvent(name, body).processes;
         return;

@@ -8,6 +8,7 @@ import type {
   DataBreakpointState,
   Finding,
   Messages,
+  PatchState,
   Process,
   StepSeen,
   TensorBreakpointState,
@@ -23,11 +24,13 @@ export interface ZenSession {
   readonly isOurs: boolean;
   /** Version of the adapter. */
   readonly version: string | undefined;
-  /** On the root, as the next four are. */
+  /** On the root, as the next five are. */
   readonly processes: readonly Process[];
   readonly breakpoints: readonly TensorBreakpointState[];
   readonly dataBreakpoints: readonly DataBreakpointState[];
   readonly findings: readonly Finding[];
+  /** Changes made to each process, oldest first, by pid. */
+  readonly patches: ReadonlyMap<number, readonly PatchState[]>;
   /** Latest step of each process, by pid. */
   readonly steps: ReadonlyMap<number, StepSeen>;
   readonly notices: readonly string[];
