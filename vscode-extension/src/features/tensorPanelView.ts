@@ -15,18 +15,26 @@ import { PanelQueries } from "../pure/panelQueries";
 import { COLOUR_CHOICES } from "../pure/tensorColours";
 import { pageHtml } from "../pure/tensorHtml";
 import type { Situation } from "../pure/tensorSituation";
+import { refuse } from "./patchesStore";
 import type { Look, TensorFrames } from "./tensorFrames";
 
 const COMMANDS: Readonly<Record<Action, string>> = {
   breakWhenChanged: "zentracer.breakWhenChanged",
   startDebugging: "workbench.action.debug.start",
   copyAdapterPath: "zentracer.copyAdapterPath",
+  changeTensor: "zentracer.changeTensor",
 };
+
+const WENT_ON = "The program went on before this could be";
 
 export class TensorPanelView {
   private pinned: Look | "nothing" | undefined;
   private shownLook: Look | undefined;
+  /** Changes to the program when the page last read. */
+  private shownPatches: ReadonlyMap<number, unknown> | undefined;
   private generation = 0;
+  /** The first generation of the look that is shown: a change for an older one is of another frame. */
+  private lookSince = 0;
   private posted = "";
   private isClosed = false;
   private readonly queries = new PanelQueries();
@@ -66,9 +74,13 @@ export class TensorPanelView {
   update(): void {
     if (!this.panel.visible) return;
     const look = this.look();
-    if (look !== this.shownLook) {
+    const patches = look?.session.root.patches;
+    const isOther = look !== this.shownLook;
+    if (isOther || (patches !== this.shownPatches && !this.isPinned)) {
       this.shownLook = look;
+      this.shownPatches = patches;
       this.generation++;
+      if (isOther) this.lookSince = this.generation;
     }
     const situation = this.situation(look);
     const text = JSON.stringify(situation);
@@ -131,6 +143,9 @@ export class TensorPanelView {
       case "query":
         void this.answer(message);
         return;
+      case "change":
+        void this.change(message);
+        return;
       case "cancel":
         this.queries.cancel(message.id);
         return;
@@ -153,9 +168,9 @@ export class TensorPanelView {
     }
   }
 
-  /** What a data breakpoint of this panel is for. */
+  /** The tensor that a button is about: what is watched, or changed. */
   private watched(action: Action): object | undefined {
-    if (action !== "breakWhenChanged") return undefined;
+    if (action !== "breakWhenChanged" && action !== "changeTensor") return undefined;
     const look = this.look();
     const where = look && { frameId: look.frameId, sessionId: look.session.debug.id };
     return { expression: this.expression, ...where };
@@ -173,10 +188,31 @@ export class TensorPanelView {
     }
   }
 
+  /** Changes a part; the page reads again once the list of changes has come. */
+  private async change(message: Extract<ToHost, { type: "change" }>): Promise<void> {
+    const { id, slice, value } = message;
+    let problem: string | null = null;
+    try {
+      const look = this.shownLook;
+      if (!look || message.generation < this.lookSince || !this.frames.isAlive(look)) {
+        throw new Error(`${WENT_ON} changed.`);
+      }
+      const target = this.expression;
+      const args = { target, op: "set", slice: slice || null, value, frame_id: look.frameId };
+      refuse(await this.sessions.request(look.session, "apply_patch", args));
+    } catch (error) {
+      problem = error instanceof Error ? error.message : String(error);
+    }
+    this.post({ type: "changed", id, problem });
+    if (problem !== null || !this.isPinned) return;
+    this.generation++; // a pinned panel stays as it is, but for what is changed in it
+    this.update();
+  }
+
   private async ask(message: Extract<ToHost, { type: "query" }>) {
     const look = this.shownLook;
     if (!look || message.generation !== this.generation || !this.frames.isAlive(look)) {
-      throw new Error("The program went on before this could be read.");
+      throw new Error(`${WENT_ON} read.`);
     }
     return await this.sessions.request(look.session, "tensor", {
       ...message.query,

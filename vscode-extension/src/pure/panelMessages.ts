@@ -21,10 +21,17 @@ export type ToPanel =
   | { readonly type: "situation"; readonly situation: Situation }
   | { readonly type: "settings"; readonly settings: Settings }
   | { readonly type: "answer"; readonly id: number; readonly body: TensorView }
-  | { readonly type: "failure"; readonly id: number; readonly message: string };
+  | { readonly type: "failure"; readonly id: number; readonly message: string }
+  /** What became of a change: why it was not made, or null. */
+  | { readonly type: "changed"; readonly id: number; readonly problem: string | null };
 
 /** What a button in the panel can start. */
-export const ACTIONS = ["startDebugging", "copyAdapterPath", "breakWhenChanged"] as const;
+export const ACTIONS = [
+  "startDebugging",
+  "copyAdapterPath",
+  "breakWhenChanged",
+  "changeTensor",
+] as const;
 export type Action = (typeof ACTIONS)[number];
 
 export type ToHost =
@@ -35,6 +42,15 @@ export type ToHost =
       /** The situation that the panel knows of; an answer for an older one is of no use. */
       readonly generation: number;
       readonly query: ViewQuery;
+    }
+  | {
+      readonly type: "change";
+      readonly id: number;
+      readonly generation: number;
+      /** Part of the tensor, as between brackets. */
+      readonly slice: string;
+      /** A number or an expression of the frame, put into all of the part. */
+      readonly value: string;
     }
   | { readonly type: "cancel"; readonly id: number }
   | { readonly type: "pin"; readonly pinned: boolean }
@@ -73,6 +89,10 @@ export function readToPanel(data: unknown): Received<ToPanel> {
       return isCount(data["id"]) && typeof data["message"] === "string"
         ? { type: "failure", id: data["id"], message: data["message"] }
         : undefined;
+    case "changed":
+      return isCount(data["id"]) && (data["problem"] === null || typeof data["problem"] === "string")
+        ? { type: "changed", id: data["id"], problem: data["problem"] }
+        : undefined;
     default:
       return undefined;
   }
@@ -97,6 +117,8 @@ export function readToHost(data: unknown): Received<ToHost> {
             query: data["query"],
           }
         : undefined;
+    case "change":
+      return readChange(data);
     case "cancel":
       return isCount(data["id"]) ? { type: "cancel", id: data["id"] } : undefined;
     case "pin":
@@ -114,6 +136,13 @@ export function readToHost(data: unknown): Received<ToHost> {
     default:
       return undefined;
   }
+}
+
+function readChange(data: Readonly<Record<string, unknown>>): ToHost | undefined {
+  const { id, generation, slice, value } = data;
+  return isCount(id) && isCount(generation) && typeof slice === "string" && typeof value === "string"
+    ? { type: "change", id, generation, slice, value }
+    : undefined;
 }
 
 /** An answer that cannot be read is told in its place, so nobody waits for it. */

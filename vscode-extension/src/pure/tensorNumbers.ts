@@ -51,6 +51,12 @@ export function numberOf(text: string): number {
   return plain === "" ? Number.NaN : Number(plain);
 }
 
+/** What was typed for a value, as Python: `nan` and `-inf` are typed as they are shown. */
+export function asPython(typed: string): string {
+  const text = typed.trim().replaceAll(TYPOGRAPHIC_MINUS, "-").replace("∞", "inf");
+  return /^[+-]?(nan|inf|infinity)$/i.test(text) ? `float("${text.toLowerCase()}")` : text;
+}
+
 function shortDigits(value: number): string {
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e6 || size < 1e-3)) {

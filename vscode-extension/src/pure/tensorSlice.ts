@@ -145,6 +145,22 @@ export function elementIndex(slice: Slice, row: number, column: number): number[
   });
 }
 
+/**
+ * A rectangle of what is shown, as an index of the tensor: `0, 3:5`. The ranges count from the top
+ * left of what is shown, and end where it ends.
+ */
+export function partText(slice: Slice, rows: Range, columns: Range): string {
+  const parts = slice.dims.map((dim, number) => {
+    if (dim.kind === "at") return String(dim.index);
+    const range = number === slice.rows ? rows : number === slice.columns ? columns : null;
+    if (range === null) return String(dim.start);
+    const start = clamp(dim.start + range.start, dim.start, dim.stop - 1);
+    const stop = clamp(dim.start + range.stop, start + 1, dim.stop);
+    return stop - start === 1 ? String(start) : `${start}:${stop}`;
+  });
+  return parts.join(", ");
+}
+
 /** A slice with other axes: what becomes an axis is shown whole, what was one is at its start. */
 export function withAxes(
   shape: readonly number[],

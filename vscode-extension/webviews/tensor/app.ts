@@ -85,6 +85,9 @@ export class TensorApp extends LitElement {
         @zt-break=${() => {
           store.post({ type: "action", action: "breakWhenChanged" });
         }}
+        @zt-change=${() => {
+          store.post({ type: "action", action: "changeTensor" });
+        }}
         @zt-pin=${(event: CustomEvent<boolean>) => {
           store.post({ type: "pin", pinned: event.detail });
         }}

@@ -85,9 +85,12 @@ export class Header extends LitElement {
         })}
         <span class="tools" role="toolbar" aria-label="Panel">
           ${this.view && situation.readable
-            ? iconButton("debug-breakpoint-data", "Break when its values change", () => {
+            ? html`${iconButton("edit", "Change its values…", () => {
+                this.tell("zt-change", undefined);
+              })}
+              ${iconButton("debug-breakpoint-data", "Break when its values change", () => {
                 this.tell("zt-break", undefined);
-              })
+              })}`
             : nothing}
           ${iconButton("refresh", "Refresh", () => {
             this.tell("zt-refresh", undefined);

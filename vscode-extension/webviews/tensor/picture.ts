@@ -38,6 +38,7 @@ export interface PictureEvents {
   "zt-place": CustomEvent<Size>;
   "zt-cell": CustomEvent<CellPlace | undefined>;
   "zt-zoom": CustomEvent<{ rows: Range; columns: Range } | undefined>;
+  "zt-paint": CustomEvent<{ rows: Range; columns: Range }>;
 }
 
 /** A drag shorter than this is a click. */
@@ -57,6 +58,7 @@ export class Picture extends CanvasPlot {
     marks: { attribute: false },
     label: {},
     cell: { attribute: false },
+    paints: { type: Boolean },
   };
   static override styles = [
     ...CanvasPlot.styles,
@@ -79,6 +81,8 @@ export class Picture extends CanvasPlot {
   declare marks: readonly Mark[];
   declare label: string;
   declare cell: CellPlace | undefined;
+  /** Whether a drag changes cells; else it zooms in. */
+  declare paints: boolean;
 
   private cells: HTMLCanvasElement | undefined;
   private drag: { from: CellPlace; to: CellPlace; x: number; y: number } | undefined;
@@ -91,6 +95,7 @@ export class Picture extends CanvasPlot {
     this.dtype = "";
     this.marks = [];
     this.label = "";
+    this.paints = false;
   }
 
   /** The colours in use; what the colour bar shows. */
@@ -105,7 +110,8 @@ export class Picture extends CanvasPlot {
   }
 
   protected override describe(): string {
-    return `${this.label}. Arrow keys move between cells, Enter zooms in, Escape shows all.`;
+    const enter = this.paints ? "Enter sets the cell" : "Enter zooms in";
+    return `${this.label}. Arrow keys move between cells, ${enter}, Escape shows all.`;
   }
 
   protected override resized(size: Size): void {
@@ -146,7 +152,8 @@ export class Picture extends CanvasPlot {
     this.drag = undefined;
     if (!drag) return;
     const moved = Math.max(Math.abs(event.offsetX - drag.x), Math.abs(event.offsetY - drag.y));
-    if (moved >= LEAST_DRAG) this.zoomTo(drag.from, drag.to);
+    if (this.paints) this.tell("zt-paint", this.between(drag.from, drag.to));
+    else if (moved >= LEAST_DRAG) this.zoomTo(drag.from, drag.to);
     this.redraw();
   }
 
@@ -156,7 +163,7 @@ export class Picture extends CanvasPlot {
 
   protected override onDoubleClick(event: MouseEvent): void {
     const cell = this.at(event);
-    if (cell) this.zoomAround(cell);
+    if (cell && !this.paints) this.zoomAround(cell);
   }
 
   protected override onKey(event: KeyboardEvent): void {
@@ -167,7 +174,7 @@ export class Picture extends CanvasPlot {
         row: clamp(from.row + step[0] * Number(this.cell !== undefined), this.pixels.height),
         column: clamp(from.column + step[1] * Number(this.cell !== undefined), this.pixels.width),
       });
-    } else if (event.key === "Enter" && this.cell) this.zoomAround(this.cell);
+    } else if (event.key === "Enter" && this.cell) this.enter(this.cell);
     else if (event.key === "Escape") this.tell("zt-zoom", undefined);
     else return;
     event.preventDefault();
@@ -201,12 +208,22 @@ export class Picture extends CanvasPlot {
     this.tell("zt-cell", cell);
   }
 
+  private enter(cell: CellPlace): void {
+    if (this.paints) this.tell("zt-paint", this.between(cell, cell));
+    else this.zoomAround(cell);
+  }
+
   private zoomTo(from: CellPlace, to: CellPlace): void {
+    this.tell("zt-zoom", this.between(from, to));
+  }
+
+  /** The elements from one cell to another. */
+  private between(from: CellPlace, to: CellPlace): { rows: Range; columns: Range } {
     const { rowStep = 1, columnStep = 1 } = this.pixels ?? {};
-    this.tell("zt-zoom", {
+    return {
       rows: ordered(from.row, to.row, rowStep),
       columns: ordered(from.column, to.column, columnStep),
-    });
+    };
   }
 
   /** Half of each side, around a cell. */

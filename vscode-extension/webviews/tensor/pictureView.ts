@@ -3,11 +3,12 @@ import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { countMarks, decodeImage, type Pixels } from "../../src/pure/tensorData";
 import { imageSlice } from "../../src/pure/tensorImage";
 import type { Place } from "../../src/pure/tensorQueries";
-import type { Slice } from "../../src/pure/tensorSlice";
+import { partText, type Slice } from "../../src/pure/tensorSlice";
 import type { Image, TensorView } from "../../src/wire/generated";
 import { field, iconToggle, select } from "../shared/controls";
 import type { Mark } from "../shared/marks";
-import type { CellPlace } from "./picture";
+import { type Brush, brushProblem, brushTools, NO_BRUSH } from "./paint";
+import type { CellPlace, PictureEvents } from "./picture";
 import { type Readout, readout } from "./readout";
 import type { Store } from "./store";
 import { axisOf, COLOURS, NORMALISE, note, picker, problem, sliceOf, SPANS } from "./viewParts";
@@ -24,15 +25,22 @@ export class PictureView extends LitElement {
     store: { attribute: false },
     revision: { attribute: false },
     cell: { state: true },
+    brush: { state: true },
   };
   static override styles = viewStyles;
 
   declare store: Store;
   declare revision: number;
   declare private cell: CellPlace | undefined;
+  declare private brush: Brush;
   private restTimer: ReturnType<typeof setTimeout> | undefined;
   private trouble = "";
   private decoded: { readonly image: Image; readonly pixels: Pixels } | undefined;
+
+  constructor() {
+    super();
+    this.brush = NO_BRUSH;
+  }
 
   override render(): TemplateResult {
     const { store } = this;
@@ -50,7 +58,7 @@ export class PictureView extends LitElement {
     const { view } = store;
     const shown = store.lanes.heat.shown;
     const pixels = this.decode(shown);
-    const tools = html`${field(
+    const tools = html`${store.refusal ? nothing : brushTools(this.brush, this.onBrush)}${field(
         "Colours",
         select("Colours", view.colourMap ?? store.settings.colourMap, COLOURS, (colourMap) => {
           store.update({ colourMap });
@@ -67,7 +75,7 @@ export class PictureView extends LitElement {
     const isLine = shown ? shown.axes.length < 2 : view.slice?.rows === null;
     if (shown && !shown.image) return html`${note(store, shown)}`;
     return html`${this.toolbar(store, pixels, isLine ? nothing : tools)}
-    ${this.trouble ? problem(this.trouble) : nothing}
+    ${this.trouble ? problem(this.trouble) : nothing} ${brushProblem(this.brush, this.onBrush)}
     ${this.readout(store, shown, pixels, null)}
     ${isLine ? this.line(store, shown, pixels) : this.matrix(store, shown, pixels)}`;
   }
@@ -90,8 +98,10 @@ export class PictureView extends LitElement {
       .span=${isWhole ? { low: min, high: max } : undefined}
       .marks=${shownMarks(store)}
       .cell=${this.cell}
+      ?paints=${this.isPainting}
       @zt-place=${this.onPlace}
       @zt-cell=${this.onCell}
+      @zt-paint=${this.onPaint}
     ></zt-picture>`;
   }
 
@@ -193,7 +203,17 @@ export class PictureView extends LitElement {
       </div>`;
     }
     const remark = shown?.note ? `${shown.note} ` : "";
-    return html`<div class="readout faint" aria-live="polite">${remark}${hint(pixels)}</div>`;
+    return html`<div class="readout faint" aria-live="polite">${remark}${this.hint(pixels)}</div>`;
+  }
+
+  private hint(pixels: Pixels | undefined): string {
+    const isMatrix = this.store.tab === "heat" && (pixels?.height ?? 0) > 1;
+    if (!this.isPainting || !isMatrix) return hint(pixels);
+    return this.brush.isBusy ? "Changing the program …" : `${scaleOf(pixels)}Drag over cells to set them.`;
+  }
+
+  private get isPainting(): boolean {
+    return this.brush.isOn && !this.store.refusal;
   }
 
   private about(
@@ -228,6 +248,24 @@ export class PictureView extends LitElement {
     }
   }
 
+  private readonly onBrush = (part: Partial<Brush>): void => {
+    this.brush = { ...this.brush, ...part };
+  };
+
+  private async onPaint(event: PictureEvents["zt-paint"]): Promise<void> {
+    const slice = this.store.lanes.heat.shown && sliceOf(this.store.lanes.heat.shown);
+    const { value, isBusy } = this.brush;
+    if (!slice || isBusy) return;
+    if (value.trim() === "") {
+      this.onBrush({ problem: "Say what to paint: a number, or an expression of the stopped frame." });
+      return;
+    }
+    this.onBrush({ isBusy: true, problem: "" });
+    const part = partText(slice, event.detail.rows, event.detail.columns);
+    const problem = await this.store.change(part, value);
+    this.onBrush({ isBusy: false, problem: problem ?? "" });
+  }
+
   private onPlace(event: CustomEvent<Place>): void {
     this.store.setPlace(event.detail);
   }
@@ -252,12 +290,13 @@ function shownMarks(store: Store): Mark[] {
 }
 
 function hint(pixels: Pixels | undefined): string {
-  if (!pixels) return "";
-  const { rowStep, columnStep, height } = pixels;
+  return pixels ? `${scaleOf(pixels)}Drag over a part, or double-click, to zoom in.` : "";
+}
+
+function scaleOf(pixels: Pixels | undefined): string {
+  const { rowStep = 1, columnStep = 1, height = 1 } = pixels ?? {};
   const block = height > 1 ? `${rowStep} × ${columnStep}` : String(columnStep);
-  const scale =
-    rowStep * columnStep > 1 ? `A ${height > 1 ? "cell" : "point"} is the mean of ${block} elements. ` : "";
-  return `${scale}Drag over a part, or double-click, to zoom in.`;
+  return rowStep * columnStep > 1 ? `A ${height > 1 ? "cell" : "point"} is the mean of ${block} elements. ` : "";
 }
 
 customElements.define("zt-picture-view", PictureView);

@@ -19,6 +19,7 @@ import {
   type Tab,
   type ViewQuery,
 } from "../../src/pure/tensorQueries";
+import { asPython } from "../../src/pure/tensorNumbers";
 import type { Situation } from "../../src/pure/tensorSituation";
 import { fitSlice, initialSlice, parseSlice, type Slice } from "../../src/pure/tensorSlice";
 import type { TensorView } from "../../src/wire/generated";
@@ -53,6 +54,8 @@ export class Store {
   private pageSize: Place = { width: 8, height: 16 };
   private cell: { readonly row: number; readonly column: number } | undefined;
   private lastId = 0;
+  /** Who waits to hear what became of a change. */
+  private readonly changing = new Map<number, (problem: string | null) => void>();
 
   constructor(
     expression: string,
@@ -165,6 +168,27 @@ export class Store {
     this.ask();
   }
 
+  /** Why the tensor cannot be changed by its cells; nothing if it can. */
+  get refusal(): string {
+    const { stats } = this.lanes;
+    if (stats.shown && !isSame(stats.shown.stats.shape, this.shape ?? [])) {
+      return "Only what this tensor stores is shown here: its elements are changed in the debug console.";
+    }
+    return this.situation.readable
+      ? ""
+      : "The program can be changed while it stands still: pause it, or wait for a breakpoint.";
+  }
+
+  /** Puts a value into a part of the tensor; settles with the reason if that was not done. */
+  change(part: string, typed: string): Promise<string | null> {
+    const id = ++this.lastId;
+    const { generation } = this.situation;
+    return new Promise((resolve) => {
+      this.changing.set(id, resolve);
+      this.outside.post({ type: "change", id, generation, slice: part, value: asPython(typed) });
+    });
+  }
+
   retry(): void {
     for (const lane of Object.values(this.lanes)) if (lane.failure) lane.retry();
   }
@@ -180,6 +204,10 @@ export class Store {
         return;
       case "answer":
         this.answered(message.id, message.body);
+        return;
+      case "changed":
+        this.changing.get(message.id)?.(message.problem);
+        this.changing.delete(message.id);
         return;
       case "failure":
         for (const lane of Object.values(this.lanes)) lane.fail(message.id, message.message);

@@ -1,10 +1,13 @@
 /** The elements themselves, a page at a time, with the indices they have in the tensor. */
-import { html, LitElement, nothing, type TemplateResult } from "lit";
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Range } from "../../src/pure/tensorSlice";
 import type { Page } from "../../src/wire/generated";
 import { iconButton } from "../shared/controls";
 import { valuesStyles } from "./valuesStyles";
-import { kindOf, type Selection, tableText } from "./valuesText";
+import { pager } from "./pager";
+import { kindOf, type Part, partOf, type Selection, sizeOf, tableText } from "./valuesText";
+import "./cellInput";
+import "./notice";
 
 const ROW_HEIGHT = 23;
 const HEAD_HEIGHT = 24;
@@ -15,6 +18,11 @@ export class Values extends LitElement {
     page: { attribute: false },
     rows: { attribute: false },
     columns: { attribute: false },
+    of: {},
+    refusal: {},
+    change: { attribute: false },
+    editing: { state: true },
+    problem: { state: true },
     selection: { state: true },
   };
   static override styles = valuesStyles;
@@ -23,11 +31,32 @@ export class Values extends LitElement {
   /** What the slice takes of the two dimensions: a row's own index is `start` + its number. */
   declare rows: Range | undefined;
   declare columns: Range | undefined;
+  /** The slice that the page is of. */
+  declare of: string;
+  /** Why nothing can be changed; empty if it can. */
+  declare refusal: string;
+  /** Changes a part; gives the reason if that was not done. */
+  declare change: ((part: Part, typed: string) => Promise<string | null>) | undefined;
+  declare private editing: Editing | undefined;
+  /** Why the last change was not made. */
+  declare private problem: string;
   declare private selection: Selection | undefined;
   private dragging = false;
   private readonly observer = new ResizeObserver(() => {
     this.measure();
   });
+
+  constructor() {
+    super();
+    this.of = this.refusal = this.problem = "";
+  }
+
+  /** Of another slice it would be another element. */
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    if (!changed.has("of")) return;
+    this.editing = undefined;
+    this.problem = "";
+  }
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -43,10 +72,19 @@ export class Values extends LitElement {
     return html`<div class="row">
         ${this.page ? this.pagers(this.page) : nothing}
         <span class="grow"></span>
+        ${this.refusal ? nothing : html`<span class="faint">Enter or double-click changes a value.</span>`}
         ${iconButton("copy", "Copy the selection, or the page, as a table", () => {
           this.copy();
         })}
       </div>
+      ${this.problem
+        ? html`<zt-notice
+            tone="error"
+            .text=${this.problem}
+            button="Dismiss"
+            @zt-button=${this.dismiss}
+          ></zt-notice>`
+        : nothing}
       <div
         class="scroll"
         @pointerup=${() => {
@@ -83,6 +121,9 @@ export class Values extends LitElement {
 
   private cell(text: string, row: number, column: number): TemplateResult {
     const isCursor = row === (this.selection?.to.row ?? 0) && column === (this.selection?.to.column ?? 0);
+    if (this.page && this.editing && isAt(this.editing, this.page, row, column)) {
+      return this.input(this.editing, text);
+    }
     return html`<td
       class=${`${kindOf(text)}${this.isSelected(row, column) ? " selected" : ""}`}
       tabindex=${isCursor ? 0 : -1}
@@ -93,6 +134,9 @@ export class Values extends LitElement {
         this.dragging = true;
         this.select(row, column, event.shiftKey);
       }}
+      @dblclick=${() => {
+        this.edit(row, column);
+      }}
       @pointerenter=${(event: PointerEvent) => {
         this.dragging &&= event.buttons !== 0; // it may have been let go outside
         if (this.dragging) this.select(row, column, true);
@@ -102,52 +146,70 @@ export class Values extends LitElement {
     </td>`;
   }
 
+  private input({ part, isBusy }: Editing, text: string): TemplateResult {
+    const size = sizeOf(part);
+    return html`<td class="editing">
+      <zt-cell-input
+        .value=${text}
+        .busy=${isBusy}
+        label=${size === 1 ? "New value" : `New value of ${size} elements`}
+        @zt-enter=${(event: CustomEvent<string>) => void this.apply(event.detail)}
+        @zt-escape=${this.dismiss}
+      ></zt-cell-input>
+    </td>`;
+  }
+
+  /** Of several selected cells all get the value. */
+  private edit(row: number, column: number): void {
+    const { page } = this;
+    if (!page || this.editing?.isBusy) return;
+    this.problem = this.refusal;
+    if (this.refusal) return;
+    const to = { row, column };
+    this.selection = this.isSelected(row, column) && this.selection ? { ...this.selection, to } : { from: to, to };
+    const part = partOf(page, this.selection);
+    this.editing = { part, row: page.row + row, column: page.column + column, isBusy: false };
+  }
+
+  private async apply(typed: string): Promise<void> {
+    const { editing, change } = this;
+    if (!editing || !change || editing.isBusy) return;
+    if (typed.trim() === "") {
+      this.dismiss();
+      return;
+    }
+    this.editing = { ...editing, isBusy: true };
+    const problem = await change(editing.part, typed);
+    if (problem === null) {
+      this.dismiss();
+      return;
+    }
+    this.problem = problem;
+    this.editing = { ...editing };
+  }
+
+  private dismiss(): void {
+    const wasEditing = this.editing !== undefined;
+    this.editing = undefined;
+    this.problem = "";
+    if (wasEditing) this.focusCursor();
+  }
+
+  private focusCursor(): void {
+    void this.updateComplete.then(() => {
+      this.renderRoot.querySelector<HTMLElement>('td[tabindex="0"]')?.focus();
+    });
+  }
+
   private pagers(page: Page): TemplateResult {
     const height = page.cells.length;
     const width = page.cells[0]?.length ?? 0;
-    return html`${this.pager("Row", page.row, height, this.rows, (row) => {
+    return html`${pager("Row", page.row, height, this.rows, (row) => {
       this.go(row, page.column);
     })}
-    ${this.pager("Column", page.column, width, this.columns, (column) => {
+    ${pager("Column", page.column, width, this.columns, (column) => {
       this.go(page.row, column);
     })}`;
-  }
-
-  private pager(
-    name: string,
-    first: number,
-    length: number,
-    range: Range | undefined,
-    go: (to: number) => void,
-  ): TemplateResult | typeof nothing {
-    const start = range?.start ?? 0;
-    const all = (range?.stop ?? 0) - start;
-    if (all <= length) return nothing;
-    const last = Math.max(0, all - length);
-    const word = name.toLowerCase();
-    const button = (icon: string, label: string, to: number): TemplateResult =>
-      iconButton(icon, label, () => {
-        go(Math.max(0, Math.min(to, last)));
-      });
-    return html`<span class="pager" role="group" aria-label="${name}s">
-      ${button("debug-reverse-continue", `First ${word}s`, 0)}
-      ${button("chevron-left", `Previous ${word}s`, first - length)}
-      <span class="faint">${name}</span>
-      <input
-        type="number"
-        min=${start}
-        max=${start + all - 1}
-        .value=${String(start + first)}
-        aria-label="Go to ${word}"
-        @change=${(event: Event) => {
-          const wanted = Math.trunc(Number((event.target as HTMLInputElement).value));
-          if (Number.isFinite(wanted)) go(Math.max(0, Math.min(wanted - start, last)));
-        }}
-      />
-      <span class="faint">– ${start + first + length - 1} of ${start + all}</span>
-      ${button("chevron-right", `Next ${word}s`, first + length)}
-      ${button("debug-continue", `Last ${word}s`, last)}
-    </span>`;
   }
 
   private onWheel(event: WheelEvent): void {
@@ -167,11 +229,16 @@ export class Values extends LitElement {
       this.copy();
       return;
     }
+    const at = this.selection?.to ?? { row: 0, column: 0 };
+    if (event.key === "Enter" || event.key === "F2") {
+      event.preventDefault();
+      this.edit(at.row, at.column);
+      return;
+    }
     const step = STEPS[event.key];
     const { page } = this;
     if (!step || !page) return;
     event.preventDefault();
-    const at = this.selection?.to ?? { row: 0, column: 0 };
     const row = at.row + step[0] * (event.key.startsWith("Page") ? page.cells.length : 1);
     this.moveTo(page, row, at.column + step[1], event.shiftKey);
   }
@@ -188,10 +255,7 @@ export class Values extends LitElement {
     const down = row - inPage.row;
     const across = column - inPage.column;
     if (down || across) this.goBy(page, down, across);
-    void this.updateComplete.then(() => {
-      const found = `td[data-row="${inPage.row}"][data-column="${inPage.column}"]`;
-      this.renderRoot.querySelector<HTMLElement>(found)?.focus();
-    });
+    this.focusCursor();
   }
 
   private goBy(page: Page, down: number, across: number): void {
@@ -203,9 +267,10 @@ export class Values extends LitElement {
   }
 
   private select(row: number, column: number, extend: boolean): void {
+    if (this.editing && !this.editing.isBusy) this.editing = undefined;
     const to = { row, column };
-    const from = extend ? this.selection?.from : undefined;
-    this.selection = { from: from ?? to, to };
+    const first = this.selection?.from ?? { row: 0, column: 0 }; // where the cursor is at first
+    this.selection = { from: extend ? first : to, to };
   }
 
   private isSelected(row: number, column: number): boolean {
@@ -241,6 +306,18 @@ export class Values extends LitElement {
   private tell(name: string, detail: unknown): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
+}
+
+/** A part that gets a new value; the cell where that is typed counts in what is sliced. */
+interface Editing {
+  readonly part: Part;
+  readonly row: number;
+  readonly column: number;
+  readonly isBusy: boolean;
+}
+
+function isAt(editing: Editing, page: Page, row: number, column: number): boolean {
+  return editing.row === page.row + row && editing.column === page.column + column;
 }
 
 const STEPS: Readonly<Record<string, readonly [number, number]>> = {

@@ -72,6 +72,9 @@ export const valuesStyles = [
       outline: 1px solid var(--vscode-focusBorder);
       outline-offset: -1px;
     }
+    td.editing {
+      padding: 0 1px;
+    }
     .pager {
       display: inline-flex;
       align-items: center;

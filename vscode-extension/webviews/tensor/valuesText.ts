@@ -1,10 +1,33 @@
 /** Values as text: what is copied, and what is special about one. */
 import { numberOf } from "../../src/pure/tensorNumbers";
+import type { Range } from "../../src/pure/tensorSlice";
 import type { Page } from "../../src/wire/generated";
 
 export interface Selection {
   readonly from: { readonly row: number; readonly column: number };
   readonly to: { readonly row: number; readonly column: number };
+}
+
+/** Rows and columns of what is sliced, counted from its top left. */
+export interface Part {
+  readonly rows: Range;
+  readonly columns: Range;
+}
+
+/** Where selected cells of a page are in what is sliced. */
+export function partOf(page: Page, { from, to }: Selection): Part {
+  const range = (first: number, a: number, b: number): Range => ({
+    start: first + Math.min(a, b),
+    stop: first + Math.max(a, b) + 1,
+  });
+  return {
+    rows: range(page.row, from.row, to.row),
+    columns: range(page.column, from.column, to.column),
+  };
+}
+
+export function sizeOf({ rows, columns }: Part): number {
+  return (rows.stop - rows.start) * (columns.stop - columns.start);
 }
 
 /** The selected cells, or all, with tabs between and a line a row: what spreadsheets take. */

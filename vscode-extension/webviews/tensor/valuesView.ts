@@ -1,11 +1,12 @@
 /** The values and the slice they are of. */
 import { html, LitElement, type TemplateResult } from "lit";
 import type { Place } from "../../src/pure/tensorQueries";
-import { extent } from "../../src/pure/tensorSlice";
+import { extent, partText, sliceText } from "../../src/pure/tensorSlice";
 import type { CellPlace } from "./picture";
 import type { Store } from "./store";
 import { note, picker, sliceOf } from "./viewParts";
 import { viewStyles } from "./viewStyles";
+import type { Part } from "./valuesText";
 import "./values";
 
 export class ValuesView extends LitElement {
@@ -25,6 +26,12 @@ export class ValuesView extends LitElement {
         .page=${shown?.page ?? undefined}
         .rows=${slice && extent(slice, "rows")}
         .columns=${slice && extent(slice, "columns")}
+        .of=${slice ? sliceText(slice) : ""}
+        .refusal=${store.refusal}
+        .change=${(part: Part, typed: string) =>
+          slice
+            ? store.change(partText(slice, part.rows, part.columns), typed)
+            : Promise.resolve(store.refusal)}
         @zt-page=${(event: CustomEvent<CellPlace>) => {
           store.update({ page: event.detail });
         }}

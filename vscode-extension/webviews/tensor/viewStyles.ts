@@ -16,6 +16,24 @@ export const viewStyles = [
       gap: 6px;
       color: var(--vscode-descriptionForeground);
     }
+    .brush {
+      display: inline-flex;
+      align-items: center;
+      gap: 6px;
+    }
+    .brush input {
+      width: 7em;
+      padding: 2px 6px;
+      font-family: var(--vscode-editor-font-family, monospace);
+      font-size: 12px;
+      color: var(--vscode-input-foreground);
+      background: var(--vscode-input-background);
+      border: 1px solid var(--vscode-input-border, transparent);
+      border-radius: 4px;
+    }
+    .brush input:focus-visible {
+      outline: 1px solid var(--vscode-focusBorder);
+    }
     .tools {
       min-height: 28px;
     }

@@ -22,6 +22,8 @@ describe("messages", () => {
       { type: "settings", settings: { colourMap: "gray", maxRows: 50 } } as const,
       { type: "answer", id: 1, body } as const,
       { type: "failure", id: 1, message: "no" } as const,
+      { type: "changed", id: 2, problem: null } as const,
+      { type: "changed", id: 2, problem: "no" } as const,
     ]) {
       expect(readToPanel(send(message))).toEqual(message);
     }
@@ -32,6 +34,7 @@ describe("messages", () => {
       { type: "ready", expression: "x" } as const,
       { type: "query", id: 4, generation: 2, query: { view: "page", slice: "0, :", row: 3 } } as const,
       { type: "cancel", id: 4 } as const,
+      { type: "change", id: 5, generation: 2, slice: "0, 3", value: "0.5" } as const,
       { type: "pin", pinned: true } as const,
       { type: "refresh" } as const,
       { type: "copy", text: "1" } as const,

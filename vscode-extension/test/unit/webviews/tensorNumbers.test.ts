@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { byteCount, count, exact, numberOf, short, ticks } from "../../../src/pure/tensorNumbers";
+import { asPython, byteCount, count, exact, numberOf, short, ticks } from "../../../src/pure/tensorNumbers";
 
 test.each([
   [0, "0"],
@@ -53,4 +53,16 @@ test("texts of the wire are numbers", () => {
     0,
   ]);
   expect([numberOf("nan"), numberOf(""), numberOf("True")].every(Number.isNaN)).toBe(true);
+});
+
+test.each([
+  [" 0.5 ", "0.5"],
+  ["−2", "-2"],
+  ["nan", 'float("nan")'],
+  ["-Inf", 'float("-inf")'],
+  ["−∞", 'float("-inf")'],
+  ["x.mean()", "x.mean()"],
+  ["nano", "nano"],
+])("%j as it is typed is %j in Python", (typed, python) => {
+  expect(asPython(typed)).toBe(python);
 });

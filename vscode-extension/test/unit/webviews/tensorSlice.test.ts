@@ -6,6 +6,7 @@ import {
   initialSlice,
   isZoomed,
   parseSlice,
+  partText,
   resetZoom,
   roleOf,
   setIndex,
@@ -187,4 +188,24 @@ test("an element's index is the tensor's own", () => {
   const slice = zoom(setIndex(initialSlice([9, 20, 30]), 0, 8), { start: 2, stop: 6 }, { start: 5, stop: 9 });
   expect(elementIndex(slice, 1, 3)).toEqual([8, 3, 8]);
   expect(elementIndex(swapAxes(slice), 3, 1)).toEqual([8, 3, 8]);
+});
+
+describe("a rectangle of what is shown", () => {
+  const range = (start: number, stop: number) => ({ start, stop });
+
+  test.each([
+    [":, :", [0, 1], "2, 5", range(2, 3), range(5, 6)],
+    [":, :", [0, 1], "0:2, 3:5", range(0, 2), range(3, 5)],
+    [":, :", [1, 0], "0:2, 3:5", range(3, 5), range(0, 2)],
+    ["2:6, 4:9", [0, 1], "4, 5:7", range(2, 3), range(1, 3)],
+    ["2:6, 4:9", [0, 1], "5, 8", range(3, 99), range(4, 99)],
+  ])("of [%s] on the axes %j is [%s]", (text, axes, part, rows, columns) => {
+    expect(partText(parseSlice([8, 9], text, axes)!, rows, columns)).toBe(part);
+  });
+
+  test("keeps the index of the other dimensions; a vector has columns only", () => {
+    expect(partText(setIndex(initialSlice([5, 4, 3]), 0, 2), range(1, 2), range(0, 3))).toBe("2, 1, 0:3");
+    expect(partText(initialSlice([7]), range(0, 1), range(3, 5))).toBe("3:5");
+    expect(partText(initialSlice([]), range(0, 1), range(0, 1))).toBe("");
+  });
 });
