@@ -151,6 +151,8 @@ def _on_answer(session: Session, event: Json) -> None:
 
 def _on_patches(session: Session, event: Json) -> Json:
     session.run.patches.changed(decode(Patches, body_of(event), "patches"))
+    if session.editor.supports("supportsInvalidatedEvent"):  # what it shows is from before
+        session.editor.channel.event("invalidated", {"areas": ["variables"]})
     return event
 
 
