@@ -31,6 +31,7 @@ from zentracer.wire.patches import (
     PatchState,
 )
 
+_TO_EVALUATE: Any = object()
 CHANGERS = {"torch": "zentracer.frameworks.pytorch.patches"}
 """Module the user has imported -> our module with ``change_for``."""
 _NO_FRAMEWORK = "Changes need PyTorch, which has not been imported in this process yet."
@@ -57,17 +58,34 @@ def answer(call: str) -> None:
     channel.send_event("patch_answer", reply)
 
 
-def apply(patch: Patch, frame: FrameType) -> PatchState:
+def apply(patch: Patch, frame: FrameType, value: Any = _TO_EVALUATE) -> PatchState:
     """Make a change that is written in terms of a stopped frame.
+
+    Args:
+        patch: what is asked for.
+        frame: where its expressions are meant.
+        value: what ``patch.value`` stands for, where that is known already.
 
     Raises:
         Refused: nothing was changed; the text is a sentence.
     """
     try:
-        change = _change(patch, frame)
+        change = _change(patch, frame, value)
     except evaluate.Refused as refused:
         raise Refused(str(refused)) from None
     return journal.apply(change, where=_place(frame), step=progress(frame).step, label=patch.label)
+
+
+def changer() -> Any:
+    """Return our module that changes what belongs to the user's framework.
+
+    Raises:
+        Refused: there is none.
+    """
+    module = next((name for framework, name in CHANGERS.items() if framework in sys.modules), None)
+    if module is None:
+        raise Refused(_NO_FRAMEWORK)
+    return importlib.import_module(module)
 
 
 def _done(question: PatchCall, frame: FrameType) -> PatchState:
@@ -77,22 +95,25 @@ def _done(question: PatchCall, frame: FrameType) -> PatchState:
     return journal.undo(number) if question.command == "undo" else journal.redo(number)
 
 
-def _change(patch: Patch, frame: FrameType) -> Change:
+def _change(patch: Patch, frame: FrameType, value: Any) -> Change:
     if patch.op not in OPS:
         raise Refused(f"There is no change `{patch.op}`; there are {', '.join(OPS)}.")
-    module = next((name for framework, name in CHANGERS.items() if framework in sys.modules), None)
-    if module is None:
-        raise Refused(_NO_FRAMEWORK)
+    changing = changer()
     names, scope = frame.f_locals, frame.f_globals
-    what = pointed.by_expression(patch.target, names, scope)
+    try:
+        what = pointed.by_expression(patch.target, names, scope)
+    except evaluate.Refused as refused:
+        what = changing.named(patch.target, names, scope, str(refused))
     more, label = _narrowed(patch, what.label, frame)
     what.label = label
+    if value is not _TO_EVALUATE:
+        return changing.change_for(patch, what, more, value, frame)
     value = None
     if patch.value is not None and patch.op not in ("load", "reinit"):
         value = evaluate.value_of(patch.value, scope, names)
     elif patch.op not in _NO_OPERAND and patch.op != "load":
         raise Refused(f"`{patch.op}` needs a value.")
-    return importlib.import_module(module).change_for(patch, what, more, value, frame)
+    return changing.change_for(patch, what, more, value, frame)
 
 
 def _narrowed(patch: Patch, label: str, frame: FrameType) -> Tuple[List[Any], str]:

@@ -74,7 +74,7 @@ def held_by(thing: Any, table: str) -> Sequence[tuple[str, Any]]:
 
 
 def _collect(pace: Pace) -> dict[int, nn.Module]:
-    kinds = frozenset(_with_subclasses(nn.Module))
+    kinds = frozenset(with_subclasses(nn.Module))
     found: dict[int, nn.Module] = {}
     for generation in range(_GENERATIONS):  # objects only ever move to an older one
         objects = gc.get_objects(generation)
@@ -88,7 +88,8 @@ def _collect(pace: Pace) -> dict[int, nn.Module]:
     return found
 
 
-def _with_subclasses(kind: type) -> list[type]:
+def with_subclasses(kind: type) -> list[type]:
+    """Return a class and all that are derived from it."""
     found, seen = [kind], {kind}
     for known in found:  # grows meanwhile
         for following in type.__subclasses__(known):

@@ -46,6 +46,11 @@ class _Index:
 _index = _Index()
 
 
+def forget() -> None:
+    """Look at all objects again at the next question, for an answer that is not a moment old."""
+    _index.forget()
+
+
 def modules(pattern: str) -> list[tuple[str, nn.Module]]:
     """Return the modules whose name fits the glob; the empty name is a model itself."""
     found = _fitting(pattern)

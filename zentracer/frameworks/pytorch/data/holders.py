@@ -49,12 +49,24 @@ class Holder:
         """What the place is in; None once that is gone."""
         return self._root()
 
+    @property
+    def last(self) -> Step:
+        """How the place is read of what has it."""
+        return self._steps[-1]
+
+    def container(self) -> Any:
+        """Return what has the place, an object, dict or list, or ``MISSING``."""
+        return self._read(self._steps[:-1])
+
     def get(self) -> Any:
         """Return what is held now, or ``MISSING``."""
+        return self._read(self._steps)
+
+    def _read(self, steps: Sequence[Step]) -> Any:
         value = self._root()
         if value is None:
             return MISSING
-        for reader, argument in self._steps:
+        for reader, argument in steps:
             if value is MISSING:
                 break
             value = reader(value, argument)

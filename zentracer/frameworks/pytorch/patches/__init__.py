@@ -9,9 +9,15 @@ import types
 from typing import Any, Sequence
 
 from zentracer.control.pointed import Pointed
+from zentracer.frameworks.pytorch.patches import freezing
+from zentracer.frameworks.pytorch.patches.moments import ChangeForgettingState, ChangeKeepingState
+from zentracer.frameworks.pytorch.patches.named import Setting
+from zentracer.frameworks.pytorch.patches.named import named as named
 from zentracer.frameworks.pytorch.patches.operations import OPERATIONS
 from zentracer.frameworks.pytorch.patches.place import place_of
-from zentracer.frameworks.pytorch.patches.tensor_change import TensorChange
+from zentracer.frameworks.pytorch.patches.scalar_values import is_alike as is_alike
+from zentracer.frameworks.pytorch.patches.scalars import ScalarChange, scalar_change
+from zentracer.frameworks.pytorch.patches.scalars import holds_scalar as holds_scalar
 from zentracer.frameworks.pytorch.unseen import unseen
 from zentracer.observe.kinds import array_kind
 from zentracer.patches.change import Change, Refused
@@ -37,6 +43,8 @@ def change_for(
     Raises:
         Refused: there is no such change.
     """
+    if patch.op in freezing.OPERATIONS:
+        return freezing.freezing(pointed, patch.op, more, frame)
     if any(array_kind(type(one)) for one in pointed.values):
         if patch.op not in OPERATIONS:
             raise Refused(
@@ -45,6 +53,10 @@ def change_for(
         with unseen():
             place = place_of(pointed, more)
             pointed.release()
-        return TensorChange(place, patch.op, value, patch.value or "", frame)
-    kind = type(pointed.value).__name__
-    raise Refused(f"`{pointed.label}` is of type {kind}, which cannot be changed here.")
+        kind = ChangeForgettingState if patch.reset_state else ChangeKeepingState
+        return kind(place, patch.op, value, patch.value or "", frame)
+    text = patch.value or ""
+    if isinstance(pointed, Setting) and not more:
+        pointed.release()
+        return ScalarChange(pointed.label, pointed.slots, patch.op, value, text)
+    return scalar_change(pointed, more, patch.op, value, text)

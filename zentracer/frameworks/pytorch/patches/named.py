@@ -1,0 +1,156 @@
+"""Targets by name, where an expression of the stopped frame leads nowhere.
+
+RUNS IN the training process, on the stopped thread. ``encoder.fc.weight`` is a parameter, buffer or
+module of a live model; ``optimizer.lr`` or ``lr`` a setting of the live optimiser.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, Iterator
+
+from zentracer.control.pointed import Pointed, by_expression
+from zentracer.frameworks.pytorch import live_names
+from zentracer.frameworks.pytorch.live import held_by
+from zentracer.frameworks.pytorch.patches import optimizers
+from zentracer.frameworks.pytorch.patches.optimizers import Optimizer
+from zentracer.frameworks.pytorch.patches.scalars import Slot, group_slot
+from zentracer.frameworks.pytorch.unseen import unseen
+from zentracer.observe.kinds import array_kind
+from zentracer.patches.change import Refused
+from zentracer.tensor_view import evaluate
+from zentracer.watches import paths
+
+_NAME = re.compile(r"\s*([^\W\d]\w*(?:\.\w+)*)(\[.*\])?\s*", re.DOTALL)
+_FOUND = "_zentracer_named"
+_NEAR = 3
+_OPTIMIZER = "optimizer"
+_SEVERAL = "`{}` is the name of {} live {}, of {}. Name the one that is meant by a variable."
+_MANY_GROUPS = (
+    "`{}` is a tensor in each of the {} parameter groups; name one, as in "
+    "optimizer.param_groups[0][{!r}]."
+)
+
+
+class Setting(Pointed):
+    """A setting of all parameter groups of one optimiser."""
+
+    def __init__(self, label: str, optimizer: Any, name: str) -> None:
+        groups = optimizers.groups_of(optimizer)
+        super().__init__(
+            label,
+            [optimizer, groups, groups[0], groups[0][name]],
+            [(paths.attribute, "param_groups"), (paths.item, 0), (paths.item, name)],
+        )
+        self.slots: list[Slot] = [
+            group_slot(optimizer, number, name)
+            for number, group in enumerate(groups)
+            if name in group
+        ]
+        if len(self.slots) > 1 and array_kind(type(self.value)):
+            raise Refused(_MANY_GROUPS.format(label, len(groups), name))
+
+
+def named(target: str, names: Any, scope: Any, refusal: str) -> Pointed:
+    """Return what has the name ``target``.
+
+    Args:
+        target: what the user wrote, which cannot be evaluated.
+        names: local variables of the frame.
+        scope: its globals.
+        refusal: why it cannot be evaluated; a sentence.
+
+    Raises:
+        Refused: nothing has that name, or several have; near names are offered.
+    """
+    match = _NAME.fullmatch(target)
+    if match is None:
+        raise Refused(refusal)
+    live_names.forget()
+    name, rest = match.group(1), match.group(2) or ""
+    found = _setting(name, names, scope) if not rest else None
+    found = found or _part(name, rest, target.strip())
+    if found is None:
+        near = ", ".join(f"`{one}`" for one in _near(name))
+        raise Refused(f"{refusal} There is {near}." if near else refusal)
+    return found
+
+
+def _part(name: str, rest: str, label: str) -> Pointed | None:
+    """Return what a live model has under ``name``, or what is read on from its beginning."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        found = _one(".".join(parts[:count]))
+        if found is None:
+            continue
+        tail = "".join(f".{part}" for part in parts[count:])
+        try:
+            pointed = by_expression(f"{_FOUND}{tail}{rest}", {_FOUND: found}, {})
+        except evaluate.Refused:
+            return None
+        pointed.label = label
+        return pointed
+    return None
+
+
+def _one(name: str) -> Any:
+    """Return the tensor or module of that name; None if there is none.
+
+    Raises:
+        Refused: there are several.
+    """
+    tensors = list({id(x): x for x in live_names.tensors(name)}.values())
+    if len(tensors) > 1:
+        owners = live_names.modules(name.rpartition(".")[0])
+        raise Refused(_several(name, "tensors", len(tensors), owners))
+    if tensors:
+        return tensors[0]
+    modules = live_names.modules(name)
+    if len(modules) > 1:
+        raise Refused(_several(name, "modules", len(modules), modules))
+    return modules[0][1] if modules else None
+
+
+def _several(name: str, what: str, count: int, owners: Any) -> str:
+    kinds = ", ".join(dict.fromkeys(type(module).__name__ for _, module in owners))
+    return _SEVERAL.format(name, count, what, kinds)
+
+
+def _setting(name: str, names: Any, scope: Any) -> Setting | None:
+    """Return a setting of an optimiser: of the one the name begins with, or of the only one."""
+    owner, _, key = name.rpartition(".")
+    given = names.get(owner, scope.get(owner)) if owner else None
+    if isinstance(given, Optimizer):
+        has = optimizers.groups_of(given) and key in given.param_groups[0]
+        return Setting(name, given, key) if has else None
+    if owner not in ("", _OPTIMIZER):
+        return None
+    with unseen():
+        found = [o for o in optimizers.live() if any(key in g for g in optimizers.groups_of(o)[:1])]
+    if key == "params" or not found:
+        return None
+    if len(found) > 1:
+        kinds = ", ".join(type(o).__name__ for o in found)
+        raise Refused(_SEVERAL.format(name, len(found), "settings", kinds))
+    return Setting(name, found[0], key)
+
+
+def _near(name: str) -> list[str]:
+    known = dict.fromkeys(_all_names())
+    return difflib.get_close_matches(name, known, _NEAR)
+
+
+def _all_names() -> Iterator[str]:
+    for path, module in live_names.modules("*"):
+        yield path
+        for table in ("_parameters", "_buffers"):
+            for attribute, tensor in held_by(module, table):
+                if tensor is not None:
+                    yield f"{path}.{attribute}" if path else attribute
+    for optimizer in optimizers.live():
+        for group in optimizers.groups_of(optimizer)[:1]:
+            for key in group:
+                if key != "params":
+                    yield key
+                    yield f"{_OPTIMIZER}.{key}"
