@@ -196,8 +196,8 @@ def nothing_to_show(text: str) -> DapError:
 
 
 def not_changed(text: str) -> DapError:
-    """A change to the program that was not made."""
-    return DapError(text, Fault.USER, 215)
+    """A change to the program that was not made; who asked for it says so."""
+    return DapError(text, Fault.NOBODY, 215)
 
 
 def unreadable(problem: str) -> DapError:
