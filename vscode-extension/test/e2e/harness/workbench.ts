@@ -130,6 +130,12 @@ export class Workbench {
     });
   }
 
+  /** Folds a view, which gives its place to the others. */
+  async fold(title: string): Promise<void> {
+    const header = this.page.locator(`.pane-header[aria-label^="${title}"]`);
+    if ((await header.getAttribute("aria-expanded")) === "true") await header.locator(".title").click();
+  }
+
   /** A row of a view, by what its label says. */
   viewRow(title: string, label: string | RegExp): Locator {
     return this.view(title).locator(".monaco-list-row", { hasText: label }).first();
