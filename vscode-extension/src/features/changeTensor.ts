@@ -22,6 +22,9 @@ interface Where {
   readonly frame_id: number | null;
 }
 
+/** Makes a change; rejects with a sentence. */
+type Apply = (patch: ApplyPatch) => Promise<PatchState>;
+
 export function register(context: vscode.ExtensionContext, sessions: Sessions): void {
   context.subscriptions.push(
     vscode.commands.registerCommand("zentracer.changeTensor", (argument: unknown) =>
@@ -42,8 +45,18 @@ async function change(sessions: Sessions, argument: unknown): Promise<void> {
   if (target === undefined) return;
   const operation = await pickOperation(target);
   if (!operation) return;
-  const made = await askAndApply(sessions, where, target, operation);
-  if (made) await tell(sessions, where.session, made);
+  const { session, frame_id } = where;
+  const apply: Apply = async (patch) => {
+    const made = await sessions.request(session, "apply_patch", { ...patch, frame_id });
+    refuse(made);
+    return made;
+  };
+  try {
+    const made = await askAndApply(apply, target, operation);
+    if (made) await tell(sessions, session, made);
+  } catch (error) {
+    void vscode.window.showWarningMessage(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** The Tensor panel says which frame it looks into; else it is the one that the user looks at. */
@@ -61,7 +74,7 @@ async function targetOf(argument: unknown): Promise<string | undefined> {
   if (found.from === "expression") return found.expression;
   const typed = await askText({
     title: "Change Tensor",
-    prompt: "A tensor as the stopped frame calls it, or a name such as encoder.fc.weight.",
+    prompt: "A tensor, a module or a number such as a learning rate, as the stopped frame calls it.",
     placeholder: "model.fc.weight",
     value: found.from === "nameless" ? found.name : (expressionInEditor() ?? ""),
     problem: (text) => (text === "" ? "Say which tensor, for example model.fc.weight." : undefined),
@@ -81,48 +94,57 @@ async function pickOperation(target: string): Promise<PatchOperation | undefined
 
 /** The part, then the value; the last answer makes the change, and a refusal is said below it. */
 async function askAndApply(
-  sessions: Sessions,
-  where: Where,
+  apply: Apply,
   target: string,
   operation: PatchOperation,
 ): Promise<PatchState | undefined> {
-  const title = `${operation.label}: ${target}`;
-  const { value, hasSlice } = operation;
+  const { value, hasSlice, label } = operation;
   const totalSteps = Number(hasSlice) + Number(value !== undefined);
   let made: PatchState | undefined;
-  const apply = async (more: Pick<ApplyPatch, "slice" | "value">): Promise<void> => {
-    const { session, frame_id } = where;
-    made = await sessions.request(session, "apply_patch", { target, op: operation.op, frame_id, ...more });
-    refuse(made);
+  const act = async (more: Pick<ApplyPatch, "slice" | "value">): Promise<void> => {
+    made = await apply({ target, op: operation.op, ...more });
   };
-  let slice: string | null = null;
-  if (hasSlice) {
-    const typed = await askText({
+  const slice = hasSlice ? await askSlice(`${label}: ${target}`, totalSteps, value ? undefined : act) : null;
+  if (slice === undefined) return undefined;
+  if (value) {
+    const title = `${label}: ${target}${slice === null ? "" : `[${slice}]`}`;
+    await askText({
       title,
-      prompt: "Which part, as between brackets; empty for all of it.",
-      placeholder: "0, 3:5",
-      step: 1,
+      prompt: value.prompt,
+      placeholder: value.example,
+      ...(value.endings && { value: await pickFile(title, value.endings) }),
+      step: totalSteps,
       totalSteps,
-      problem: sliceProblem,
-      ...(!value && { act: (text: string) => apply({ slice: sliceOf(text) }) }),
+      problem: (text) => valueProblem(operation, text),
+      act: (text) => act({ slice, value: text || null }),
     });
-    if (typed === undefined) return undefined;
-    slice = sliceOf(typed);
-  }
-  if (!value) {
-    if (!hasSlice) await apply({});
-    return made;
-  }
-  await askText({
-    title: slice === null ? title : `${title}[${slice}]`,
-    prompt: value.prompt,
-    placeholder: value.example,
-    step: totalSteps,
-    totalSteps,
-    problem: (text) => valueProblem(operation, text),
-    act: (text) => apply({ slice, value: text }),
-  });
+  } else if (!hasSlice) await act({});
   return made;
+}
+
+/** Returns null for all of it, undefined if the user went away. */
+async function askSlice(
+  title: string,
+  totalSteps: number,
+  act: ((more: { slice: string | null }) => Promise<void>) | undefined,
+): Promise<string | null | undefined> {
+  const typed = await askText({
+    title,
+    prompt: "Which part, as between brackets; empty for all of it.",
+    placeholder: "0, 3:5",
+    step: 1,
+    totalSteps,
+    problem: sliceProblem,
+    ...(act && { act: (text: string) => act({ slice: sliceOf(text) }) }),
+  });
+  return typed === undefined ? undefined : sliceOf(typed);
+}
+
+/** The path is shown before anything is changed, and can be edited there. */
+async function pickFile(title: string, endings: readonly string[]): Promise<string> {
+  const filters = { Checkpoints: [...endings], "All files": ["*"] };
+  const picked = await vscode.window.showOpenDialog({ title, filters, openLabel: "Load" });
+  return picked?.[0]?.fsPath ?? "";
 }
 
 /** What was done, with the way back. */
@@ -132,9 +154,5 @@ async function tell(sessions: Sessions, session: ZenSession, made: PatchState): 
   const chosen = await vscode.window.showInformationMessage(`${told.join("; ")}.`, undo, show);
   if (chosen === show) await vscode.commands.executeCommand("zentracer.patches.focus");
   if (chosen !== undo) return;
-  try {
-    refuse(await sessions.request(session, "undo_patch", { patch_id: made.patch_id }));
-  } catch (error) {
-    void vscode.window.showWarningMessage(error instanceof Error ? error.message : String(error));
-  }
+  refuse(await sessions.request(session, "undo_patch", { patch_id: made.patch_id }));
 }

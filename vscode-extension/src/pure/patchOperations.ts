@@ -1,4 +1,4 @@
-/** What can be done to a tensor, and what has to be typed for it. */
+/** What can be done to a tensor or a module, and what has to be typed for it. */
 
 export interface PatchOperation {
   readonly op: string;
@@ -6,9 +6,18 @@ export interface PatchOperation {
   /** What it does, in a few words. */
   readonly detail: string;
   /** How the value is asked for; none is needed without. */
-  readonly value?: { readonly prompt: string; readonly example: string };
+  readonly value?: PatchValue;
   /** Whether it can be limited to a part of the target. */
   readonly hasSlice: boolean;
+}
+
+export interface PatchValue {
+  readonly prompt: string;
+  readonly example: string;
+  /** Whether it may be left empty. */
+  readonly isOptional?: boolean;
+  /** Whether it is a file, which can be picked; of these endings, others can be typed. */
+  readonly endings?: readonly string[];
 }
 
 export const PATCH_OPERATIONS: readonly PatchOperation[] = [
@@ -62,11 +71,43 @@ export const PATCH_OPERATIONS: readonly PatchOperation[] = [
     value: { prompt: "The tensor to copy from, as the stopped frame calls it.", example: "teacher.fc.weight" },
     hasSlice: true,
   },
+  {
+    op: "reinit",
+    label: "Re-initialise",
+    detail: "draw the initial values anew, of a tensor or a module",
+    value: {
+      prompt: "Scheme: kaiming_uniform, kaiming_normal, xavier_uniform, xavier_normal, orthogonal, truncated_normal, normal, uniform, zeros, ones; empty for the layer's own.",
+      example: "kaiming_normal(nonlinearity='relu')",
+      isOptional: true,
+    },
+    hasSlice: false,
+  },
+  {
+    op: "load",
+    label: "Load",
+    detail: "the values in a checkpoint, for a tensor or a module",
+    value: {
+      prompt: "File: safetensors, or what torch.save wrote (read with weights_only).",
+      example: "runs/best.pt",
+      endings: ["safetensors", "pt", "pth", "bin", "ckpt"],
+    },
+    hasSlice: false,
+  },
+  { op: "freeze", label: "Freeze", detail: "a parameter, or all of a module: no gradients", hasSlice: false },
+  { op: "unfreeze", label: "Unfreeze", detail: "a parameter, or all of a module", hasSlice: false },
+  {
+    op: "output",
+    label: "Output of a Module",
+    detail: "skip, cut or scale what a module adds, until undone",
+    value: { prompt: "identity, zero, or a number to scale by.", example: "identity" },
+    hasSlice: false,
+  },
 ];
 
 /** What is wrong with a value as it was typed, before the program is asked. */
 export function valueProblem(operation: PatchOperation, typed: string): string | undefined {
   if (!operation.value) return undefined;
+  if (typed.trim() === "" && operation.value.isOptional) return undefined;
   if (typed.trim() === "") return `A value is needed, for example ${operation.value.example}.`;
   return bracketProblem(typed);
 }

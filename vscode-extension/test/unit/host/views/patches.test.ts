@@ -127,6 +127,9 @@ test("what is typed is looked at before the program is asked", () => {
   expect(valueProblem(set!, "names['a)']")).toBeUndefined();
   const zero = PATCH_OPERATIONS.find((one) => one.op === "zero");
   expect(valueProblem(zero!, "")).toBeUndefined();
+  const reinit = PATCH_OPERATIONS.find((one) => one.op === "reinit");
+  expect(valueProblem(reinit!, "")).toBeUndefined();
+  expect(valueProblem(reinit!, "normal(")).toBe("A “)” is missing.");
   expect(sliceProblem("")).toBeUndefined();
   expect(sliceProblem("0, [1, 2")).toBe("A “]” is missing.");
 });
