@@ -7,6 +7,7 @@ import math
 import sys
 import types
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,7 +151,8 @@ def test_betas_as_a_whole_and_one() -> None:
     assert optimizer.param_groups[0]["betas"] == (0.7, 0.99)
     step(model, optimizer)
     state = undo(one)
-    assert state.status == "out_of_sync" and f"undo change {two.patch_id} first" in state.message
+    assert state.status == "out_of_sync"
+    assert f"undo change {two.patch_id} first" in str(state.message)
     undo(two)
     undo(one)
     assert optimizer.param_groups[0]["betas"] == (0.9, 0.999)
@@ -169,13 +171,13 @@ def test_a_setting_that_needs_state_is_refused_once_there_is_other_state() -> No
 
 
 def test_what_is_said_of_a_change() -> None:
-    model, optimizer = training()
+    _model, optimizer = training()
     assert not apply(LR, value="0.2").notes
     assert "nan" in apply(LR, value="float('nan')").notes[0]
-    assert "was a whole number" in apply("model.loss_weight", value="0.5").notes[0]
+    assert "was a whole number" in apply("_model.loss_weight", value="0.5").notes[0]
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
     assert "scheduler" in apply(LR, value="0.2").notes[0]
-    assert schedule.base_lrs and "train()" in apply("model.training", value="False").notes[0]
+    assert schedule.base_lrs and "train()" in apply("_model.training", value="False").notes[0]
 
 
 def test_a_group_in_a_variable_is_reached_through_its_optimiser() -> None:
@@ -261,6 +263,15 @@ def test_a_setting_of_all_groups() -> None:
     assert [group["lr"] for group in optimizer.param_groups] == [0.1, 0.01]
 
 
+def test_a_learning_rate_that_is_a_tensor_is_changed_as_one() -> None:
+    model, optimizer = training(torch.optim.Adam, lr=torch.tensor(0.1))
+    state = apply("optimizer.lr", value="0.2")
+    assert optimizer.param_groups[0]["lr"] == torch.tensor(0.2) and state.after is not None
+    step(model, optimizer)
+    undo(state)
+    assert optimizer.param_groups[0]["lr"] == torch.tensor(0.1)
+
+
 # ---- freezing ------------------------------------------------------------------------------------
 
 
@@ -300,6 +311,44 @@ def test_between_forward_and_backward_nothing_reaches_what_is_frozen() -> None:
     loss.backward()
     assert model.out.weight.grad is None and model.out.bias.grad is not None
     optimizer.step()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_what_a_checkpoint_computes_again_stays_the_same(reentrant: bool) -> None:
+    model, optimizer = training()
+
+    def part(x: Any) -> Any:
+        return model.drop(model.patched_fc(x))
+
+    x = torch.randn(5, 3, requires_grad=True)
+    loss = torch.utils.checkpoint.checkpoint(part, x, use_reentrant=reentrant).sum()
+    for target, op in (("model.drop.p", "zero"), ("model.patched_fc", "freeze")):
+        with pytest.raises(Refused, match="computed again by backward"):
+            apply(target, op)
+    apply(LR, "scale", "0.5")
+    loss.backward()
+    apply("model.drop.p", "zero")
+    undo(apply("model.patched_fc", "freeze"))
+    step(model, optimizer)
+
+
+def test_replicas_neither_wait_nor_drift_apart(tmp_path: Path) -> None:
+    model, optimizer = training()
+    model.out.bias.requires_grad_(False)
+    init = f"file://{tmp_path / 'store'}"
+    torch.distributed.init_process_group("gloo", init_method=init, rank=0, world_size=1)
+    try:
+        replicated = nn.parallel.DistributedDataParallel(model)
+        with pytest.raises(Refused, match="waits for that of each"):
+            apply("model.out.weight", "freeze")
+        with pytest.raises(Refused, match="would not share the gradient"):
+            apply("model.out.bias", "unfreeze")
+        undo(apply(LR, "scale", "0.5"))
+        step(replicated, optimizer)
+        del replicated
+        gc.collect()
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def test_what_cannot_be_frozen() -> None:

@@ -15,6 +15,7 @@ from zentracer.control.pointed import Pointed
 from zentracer.frameworks.pytorch.live import held_by
 from zentracer.frameworks.pytorch.modules import named_modules
 from zentracer.frameworks.pytorch.patches import optimizers
+from zentracer.frameworks.pytorch.patches.recomputed import refuse_if_pending
 from zentracer.frameworks.pytorch.unseen import unseen
 from zentracer.observe.stats import error_text
 from zentracer.patches.change import Change, Refused
@@ -68,6 +69,7 @@ class Freezing(Change):
         if not parameters:
             raise Refused(f"`{self.target}` is {self.text} already.")
         with unseen():
+            refuse_if_pending(self.target)
             found = optimizers.live()
         _refuse_if_replicated(self.target, parameters, wanted=self._wanted)
         self.notes = self._notes(parameters, found)
@@ -89,6 +91,8 @@ class Freezing(Change):
     def swap(self) -> None:
         """Set the opposite on those that were changed."""
         parameters = self._alive()
+        with unseen():
+            refuse_if_pending(self.target)
         _refuse_if_replicated(self.target, parameters, wanted=not self._wanted)
         self._set(parameters, not self._wanted)
         self._wanted = not self._wanted

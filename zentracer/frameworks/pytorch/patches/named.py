@@ -22,7 +22,7 @@ from zentracer.patches.change import Refused
 from zentracer.tensor_view import evaluate
 from zentracer.watches import paths
 
-_NAME = re.compile(r"\s*([^\W\d]\w*(?:\.\w+)*)(\[.*\])?\s*", re.DOTALL)
+_NAME = re.compile(r"\s*(\w+(?:\.\w+)*)(\[.*\])?\s*", re.DOTALL)
 _FOUND = "_zentracer_named"
 _NEAR = 3
 _OPTIMIZER = "optimizer"

@@ -10,7 +10,7 @@ import gc
 import itertools
 import types
 import weakref
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
 import torch
 from torch import Tensor
@@ -19,14 +19,14 @@ from zentracer.frameworks.pytorch.frames import user_frames, variables
 from zentracer.frameworks.pytorch.live import with_subclasses
 
 Optimizer = torch.optim.Optimizer
-_found: weakref.WeakSet[Any] = weakref.WeakSet()
-"""What was met so far, so that it need not be looked for again."""
+_found: dict[int, weakref.ref[Any]] = {}
+"""What was met so far, by identity, so that it need not be looked for again."""
 
 
 def live() -> list[Any]:
-    """Return all optimisers, those first that were met first."""
-    _found.update(instances_of(Optimizer))
-    return list(_found)
+    """Return all optimisers."""
+    _remember(instances_of(Optimizer))
+    return _met()
 
 
 def instances_of(kind: type) -> list[Any]:
@@ -41,8 +41,8 @@ def nearby(frame: types.FrameType | None) -> list[Any]:
     for user in user_frames(frame):
         for space in (variables(user), user.f_globals):
             for value in list(space.values()):
-                _found.update(_within(value))
-    return list(_found)
+                _remember(_within(value))
+    return _met()
 
 
 def holding(parameter: Any, optimizers: list[Any]) -> list[Any]:
@@ -68,28 +68,50 @@ def is_group(value: Any) -> bool:
 
 def with_group(group: Any) -> tuple[Any, int] | None:
     """Return the optimiser that has a parameter group, and the number of that."""
-    for optimizer in itertools.chain(list(_found), live()):
-        for number, candidate in enumerate(groups_of(optimizer)):
-            if candidate is group:
-                return optimizer, number
+    for found in (_met, live):
+        for optimizer in found():
+            for number, candidate in enumerate(groups_of(optimizer)):
+                if candidate is group:
+                    return optimizer, number
     return None
+
+
+def own_attributes(value: Any) -> dict[str, Any]:
+    """Return what an object has in its own dictionary, without running any of its code."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
+def _remember(optimizers: Iterable[Any]) -> None:
+    for optimizer in optimizers:
+        _found[id(optimizer)] = weakref.ref(optimizer)
+
+
+def _met() -> list[Any]:
+    alive = {identity: reference() for identity, reference in list(_found.items())}
+    for identity, optimizer in alive.items():
+        if optimizer is None:
+            _found.pop(identity, None)
+    return [optimizer for optimizer in alive.values() if optimizer is not None]
 
 
 def _within(value: Any) -> Iterator[Any]:
     """Yield an optimiser, or those that an object, dict or list of the user's has."""
-    if isinstance(value, Optimizer):
+    kind = type(value)
+    if issubclass(kind, Optimizer):
         yield value
         return
-    kind = type(value)
     if kind is dict:
         inner: Any = value.values()
     elif kind in (list, tuple):
         inner = value
-    elif isinstance(value, (types.ModuleType, type)) or kind.__module__ == "builtins":
+    elif issubclass(kind, (types.ModuleType, type)) or kind.__module__ == "builtins":
         return
     else:
-        inner = getattr(value, "__dict__", None)
-        inner = inner.values() if type(inner) is dict else ()
+        inner = own_attributes(value).values()
     yield from (one for one in list(inner)[:_MAX_ENTRIES] if issubclass(type(one), Optimizer))
 
 

@@ -72,7 +72,7 @@ def notes(container: Any, key: Any) -> tuple[str, ...]:
 
 
 def _check_group(root: Any, group: Any, key: Any, new: Any, label: str) -> None:
-    if key in _NOT_NEGATIVE and not isinstance(new, (bool, complex)) and new < 0:
+    if key in _NOT_NEGATIVE and new < 0:
         raise Refused(f"`{label}` cannot be negative: {new!r}.")
     if key == "betas" and any(beta < 0 or beta >= 1 for beta in new):
         raise Refused(f"`{label}` must be from 0 up to but not including 1: {new!r}.")

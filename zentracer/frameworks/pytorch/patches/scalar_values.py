@@ -5,7 +5,6 @@ RUNS IN the training process.
 
 from __future__ import annotations
 
-import enum
 import math
 from typing import Any, NamedTuple
 
@@ -119,9 +118,8 @@ def _computed(old: Any, op: str, value: Any, text: str, label: str) -> tuple[Any
 
 
 def _operand(value: Any, text: str) -> Any:
-    if array_kind(type(value)) and getattr(value, "size", None) is not None:
-        value = value.item() if len(getattr(value, "shape", (0,))) == 0 else value
-    value = value.value if isinstance(value, enum.Enum) else value
+    if array_kind(type(value)) and not tuple(value.shape):
+        value = value.item()
     if not is_number(value):
         raise Refused(f"`{text}` is no number.")
     return _plain(value)
@@ -191,4 +189,4 @@ def _notes(old: Any, new: Any, label: str) -> tuple[str, ...]:
 def _is_finite(value: Any) -> bool:
     if isinstance(value, complex):
         return math.isfinite(value.real) and math.isfinite(value.imag)
-    return math.isfinite(value)
+    return isinstance(value, int) or math.isfinite(value)

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from torch import nn
+
 from zentracer.control.pointed import Pointed
 from zentracer.frameworks.pytorch.data.holders import Holder, holder_of
 from zentracer.frameworks.pytorch.patches import scalar_rules, scalar_values
-from zentracer.frameworks.pytorch.patches.optimizers import Optimizer, is_group, with_group
+from zentracer.frameworks.pytorch.patches.optimizers import (
+    Optimizer,
+    is_group,
+    own_attributes,
+    with_group,
+)
+from zentracer.frameworks.pytorch.patches.recomputed import refuse_if_pending
+from zentracer.frameworks.pytorch.unseen import unseen
 from zentracer.observe.kinds import array_kind
 from zentracer.observe.stats import error_text
 from zentracer.patches.change import Change, Refused
@@ -73,12 +82,12 @@ class Slot:
         """Return what ``put`` takes to make the place what it is now."""
         reader, name = self._holder.last
         container = self.container
-        own = getattr(container, "__dict__", None)
-        if reader is paths.attribute and isinstance(own, dict) and name not in own:
-            inherited = getattr(type(container), name, MISSING)
-            if inherited is self._holder.get():
+        now = self._holder.get()
+        if reader is paths.attribute and name not in own_attributes(container):
+            of_class = (b.__dict__[name] for b in type(container).__mro__ if name in b.__dict__)
+            if next(of_class, MISSING) is now:
                 return _INHERITED
-        return self._holder.get()
+        return now
 
     def put(self, value: Any) -> None:
         """Put ``value``, which ``kept`` or ``whole`` has returned, there."""
@@ -139,6 +148,7 @@ class ScalarChange(Change):
 
     def swap(self) -> None:
         """Exchange what is there with what is kept."""
+        self._refuse_if_pending()
         there = [slot.kept() for slot in self._slots]
         self._put(self._other, there)
         self._other = there
@@ -148,6 +158,7 @@ class ScalarChange(Change):
         if any(old is MISSING for old in olds):
             raise Refused(f"`{self.target}` is not there any more.")
         self._refuse_if_different(olds)
+        self._refuse_if_pending()
         new: list[Any] = []
         notes: dict[str, None] = {}
         for slot, old in zip(self._slots, olds):
@@ -176,6 +187,11 @@ class ScalarChange(Change):
 
     def _notes(self, slot: Slot) -> tuple[str, ...]:
         return scalar_rules.notes(slot.container, slot.name)
+
+    def _refuse_if_pending(self) -> None:
+        if any(isinstance(slot.container, nn.Module) for slot in self._slots):
+            with unseen():
+                refuse_if_pending(self.target)
 
     def _refuse_if_different(self, olds: Sequence[Any]) -> None:
         if all(scalar_values.is_same(olds[0], old) for old in olds) or self._op == "scale":
@@ -277,11 +293,12 @@ def _in_group(optimizer: Any, number: int, steps: Sequence[paths.Step]) -> Holde
 
 
 def _holder(values: Sequence[Any], steps: Sequence[paths.Step], label: str) -> Holder | None:
-    if is_group(values[-2]):  # it cannot be referred to weakly, its optimiser can
-        found = with_group(values[-2])
+    holder = holder_of(values, steps, label)
+    if is_group(values[-2]) and not (holder and isinstance(holder.root, Optimizer)):
+        found = with_group(values[-2])  # which can be referred to weakly, a group cannot
         if found is not None:
             return _in_group(*found, steps[-1:])
-    return holder_of(values, steps, label)
+    return holder
 
 
 def _why_not(pointed: Pointed) -> str:
