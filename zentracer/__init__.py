@@ -7,9 +7,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from zentracer.api import log, step
+    from zentracer.api import log, patch, step
 
-__all__ = ["log", "step"]
+__all__ = ["log", "patch", "step"]
 
 __version__ = "0.1.0"
 

@@ -1,15 +1,17 @@
 """What a program may tell ZenTracer about itself; nothing of it is needed.
 
-RUNS IN the training process, called by the user. Without a debugger these calls do nothing, and
-none of them ever raises.
+RUNS IN the training process, called by the user. Without a debugger these calls do nothing, but for
+``patch``, which then changes the program all the same; none of them ever raises.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 
 _Value = TypeVar("_Value")
+_Target = TypeVar("_Target")
 
 
 def step(n: Optional[int] = None) -> None:
@@ -41,6 +43,41 @@ def log(name: Union[str, Mapping[str, Any]], value: _Value = None) -> _Value:  #
     for key, item in values.items():
         _tell(lambda runtime, key=key, item=item: runtime.logged(str(key), item))
     return value
+
+
+def patch(
+    target: _Target,
+    op: str = "set",
+    value: Any = None,
+    *,
+    slice: Any = None,
+    label: Optional[str] = None,
+) -> _Target:
+    """Change the running program, so that it can be undone in the debugger.
+
+    The change is listed with all others; ``ZENTRACER=off`` in the environment leaves the program
+    as it is. What cannot be done is said, and nothing is changed.
+
+    Args:
+        target: a tensor or a module; or a string, an expression of the calling function, such as
+            ``"model.fc.weight"`` or ``"optimizer.param_groups[0]['lr']"``.
+        op: set, scale, add, fill, zero, noise, clamp, copy; reinit, load, freeze, unfreeze; output.
+        value: a number, a tensor; a scheme for ``reinit``, a file for ``load``; for ``output``
+            ``"identity"``, ``"zero"`` or a number.
+        slice: part of a tensor, as between brackets: ``(0, 3)``, or ``"0, 3:5"``.
+        label: what the change is called.
+
+    Returns:
+        ``target``.
+    """
+    if os.environ.get("ZENTRACER", "").lower() != "off":
+        try:
+            from zentracer.patches import in_code
+
+            in_code.patch(target, op, value, slice, label, sys._getframe(1))
+        except Exception as error:  # ours: never the training's end
+            print(f"ZenTracer: zentracer.patch failed: {error!r}", file=sys.stderr)
+    return target
 
 
 def _tell(action: Callable[[Any], None]) -> None:

@@ -37,6 +37,8 @@ CHANGERS = {"torch": "zentracer.frameworks.pytorch.patches"}
 _NO_FRAMEWORK = "Changes need PyTorch, which has not been imported in this process yet."
 _NO_OPERAND = frozenset({"zero", "freeze", "unfreeze", "reinit"})
 """What needs no value."""
+_TEXTS = frozenset({"load", "reinit", "output"})
+"""What has a value that is no expression: a file, a scheme, a word."""
 
 
 def answer(call: str) -> None:
@@ -58,19 +60,25 @@ def answer(call: str) -> None:
     channel.send_event("patch_answer", reply)
 
 
-def apply(patch: Patch, frame: FrameType, value: Any = _TO_EVALUATE) -> PatchState:
+def apply(
+    patch: Patch,
+    frame: FrameType,
+    value: Any = _TO_EVALUATE,
+    what: Optional[pointed.Pointed] = None,
+) -> PatchState:
     """Make a change that is written in terms of a stopped frame.
 
     Args:
         patch: what is asked for.
         frame: where its expressions are meant.
         value: what ``patch.value`` stands for, where that is known already.
+        what: what ``patch.target`` and ``patch.slice`` stand for, where that is.
 
     Raises:
         Refused: nothing was changed; the text is a sentence.
     """
     try:
-        change = _change(patch, frame, value)
+        change = _change(patch, frame, value, what)
     except evaluate.Refused as refused:
         raise Refused(str(refused)) from None
     return journal.apply(change, where=_place(frame), step=progress(frame).step, label=patch.label)
@@ -95,23 +103,27 @@ def _done(question: PatchCall, frame: FrameType) -> PatchState:
     return journal.undo(number) if question.command == "undo" else journal.redo(number)
 
 
-def _change(patch: Patch, frame: FrameType, value: Any) -> Change:
+def _change(
+    patch: Patch, frame: FrameType, value: Any, what: Optional[pointed.Pointed] = None
+) -> Change:
     if patch.op not in OPS:
         raise Refused(f"There is no change `{patch.op}`; there are {', '.join(OPS)}.")
     changing = changer()
     names, scope = frame.f_locals, frame.f_globals
-    try:
-        what = pointed.by_expression(patch.target, names, scope)
-    except evaluate.Refused as refused:
-        what = changing.named(patch.target, names, scope, str(refused))
-    more, label = _narrowed(patch, what.label, frame)
-    what.label = label
+    more: List[Any] = []
+    if what is None:
+        try:
+            found = pointed.by_expression(patch.target, names, scope)
+        except evaluate.Refused as refused:
+            found = changing.named(patch.target, names, scope, str(refused))
+        more, found.label = _narrowed(patch, found.label, frame)
+        what = found
     if value is not _TO_EVALUATE:
         return changing.change_for(patch, what, more, value, frame)
     value = None
-    if patch.value is not None and patch.op not in ("load", "reinit"):
+    if patch.value is not None and patch.op not in _TEXTS:
         value = evaluate.value_of(patch.value, scope, names)
-    elif patch.op not in _NO_OPERAND and patch.op != "load":
+    elif patch.op not in _NO_OPERAND | _TEXTS:
         raise Refused(f"`{patch.op}` needs a value.")
     return changing.change_for(patch, what, more, value, frame)
 
@@ -121,8 +133,12 @@ def _narrowed(patch: Patch, label: str, frame: FrameType) -> Tuple[List[Any], st
     text = (patch.slice or "").strip()
     if not text:
         return [], label
-    index = evaluate.value_of(f"_zentracer_index[{text}]", frame.f_globals, _with_picker(frame))
-    return [index], f"{label}[{text}]"
+    return [picked(text, frame)], f"{label}[{text}]"
+
+
+def picked(text: str, frame: FrameType) -> Any:
+    """Return the index that is written so between brackets."""
+    return evaluate.value_of(f"_zentracer_index[{text}]", frame.f_globals, _with_picker(frame))
 
 
 def _with_picker(frame: FrameType) -> Any:

@@ -46,7 +46,7 @@ class Several(Change):
     def do(self) -> None:
         """Make all parts; if one cannot be made, those before it are taken back."""
         self._each(lambda part: part.do())
-        told = [f"{part.target}: {note}" for part in self._parts for note in part.notes]
+        told = self._told()
         self.notes = (*self.notes, *told[:_MAX_NOTES])
         if len(told) > _MAX_NOTES:
             self.notes += (f"and {len(told) - _MAX_NOTES} more notes",)
@@ -63,6 +63,17 @@ class Several(Change):
     def swap(self) -> None:
         """Swap all parts; if one cannot be swapped, those before it are swapped back."""
         self._each(lambda part: part.swap())
+
+    def _told(self) -> list[str]:
+        """Return the notes of the parts, each once."""
+        by_note: dict[str, list[str]] = {}
+        for part in self._parts:
+            for note in part.notes:
+                by_note.setdefault(note, []).append(part.target)
+        return [
+            f"{targets[0]}: {note}" if len(targets) == 1 else f"{len(targets)} of them: {note}"
+            for note, targets in by_note.items()
+        ]
 
     def _each(self, action: Callable[[Change], None]) -> None:
         done: list[Change] = []

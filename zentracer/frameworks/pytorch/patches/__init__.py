@@ -9,10 +9,11 @@ import types
 from typing import Any, Sequence
 
 from zentracer.control.pointed import Pointed
-from zentracer.frameworks.pytorch.patches import freezing
+from zentracer.frameworks.pytorch.patches import freezing, modular
 from zentracer.frameworks.pytorch.patches.moments import ChangeForgettingState, ChangeKeepingState
 from zentracer.frameworks.pytorch.patches.named import Setting
 from zentracer.frameworks.pytorch.patches.named import named as named
+from zentracer.frameworks.pytorch.patches.names import name_of as name_of
 from zentracer.frameworks.pytorch.patches.operations import OPERATIONS
 from zentracer.frameworks.pytorch.patches.place import place_of
 from zentracer.frameworks.pytorch.patches.scalar_values import is_alike as is_alike
@@ -45,6 +46,8 @@ def change_for(
     """
     if patch.op in freezing.OPERATIONS:
         return freezing.freezing(pointed, patch.op, more, frame)
+    if patch.op in modular.OPERATIONS:
+        return modular.modular(patch, pointed, more, frame)
     if any(array_kind(type(one)) for one in pointed.values):
         if patch.op not in OPERATIONS:
             raise Refused(

@@ -90,6 +90,11 @@ def _noise(there: Tensor, value: Any, text: str, label: str) -> Computed:
     return Computed(there + noise, f"normal noise of σ {text} added", (), statement)
 
 
+def _computed(there: Tensor, value: Any, text: str, label: str) -> Computed:
+    """Have done what was worked out before."""
+    return value(there, label)
+
+
 OPERATIONS: dict[str, Operation] = {
     "set": _set,
     "copy": _copy,
@@ -99,6 +104,8 @@ OPERATIONS: dict[str, Operation] = {
     "add": _add,
     "clamp": _clamp,
     "noise": _noise,
+    "reinit": _computed,
+    "load": _computed,
 }
 
 

@@ -18,7 +18,6 @@ from zentracer.frameworks.pytorch.patches import draws
 from zentracer.frameworks.pytorch.patches.draws import Draw
 from zentracer.frameworks.pytorch.patches.operands import fitting
 from zentracer.frameworks.pytorch.patches.operations import Computed
-from zentracer.frameworks.pytorch.patches.parts import PartChange
 from zentracer.frameworks.pytorch.patches.place import place_of
 from zentracer.frameworks.pytorch.patches.tables import Held, held_below, indices, once, owner
 from zentracer.frameworks.pytorch.patches.tables import written as expression
@@ -70,9 +69,22 @@ class Scheme(NamedTuple):
 
 
 def reinit_change(
-    value: str | None, pointed: Pointed, more: Sequence[Any], frame: types.FrameType | None
+    value: str | None,
+    pointed: Pointed,
+    more: Sequence[Any],
+    frame: types.FrameType | None,
+    kind: type[TensorChange],
+    part: type[TensorChange],
 ) -> Change:
     """Return the change that draws a tensor, or all parameters of a module, anew.
+
+    Args:
+        value: the scheme; the layer's own by default.
+        pointed: a tensor or a module.
+        more: what a tensor is indexed with besides.
+        frame: where the program stands.
+        kind: the change of a tensor.
+        part: the change of a tensor of a module.
 
     Raises:
         Refused: there is no such scheme, or it says nothing of such a tensor.
@@ -80,8 +92,8 @@ def reinit_change(
     scheme = scheme_of(value)
     with unseen():
         if isinstance(pointed.value, nn.Module):
-            return _of_module(scheme, pointed, frame)
-        return _of_tensor(scheme, pointed, more, frame)
+            return _of_module(scheme, pointed, frame, part)
+        return _of_tensor(scheme, pointed, more, frame, kind)
 
 
 def scheme_of(value: str | None) -> Scheme:
@@ -114,7 +126,11 @@ def scheme_of(value: str | None) -> Scheme:
 
 
 def _of_tensor(
-    scheme: Scheme, pointed: Pointed, more: Sequence[Any], frame: types.FrameType | None
+    scheme: Scheme,
+    pointed: Pointed,
+    more: Sequence[Any],
+    frame: types.FrameType | None,
+    kind: type[TensorChange],
 ) -> Change:
     place = place_of(pointed, more)
     found = owner(pointed)
@@ -124,10 +140,12 @@ def _of_tensor(
     picks = indices(pointed, more)
     pointed.release()
     compute = _computing(draw, scheme, note, tuple(x.shape), picks)
-    return TensorChange(place, "reinit", compute, scheme.text, frame)
+    return kind(place, "reinit", compute, scheme.text, frame)
 
 
-def _of_module(scheme: Scheme, pointed: Pointed, frame: types.FrameType | None) -> Change:
+def _of_module(
+    scheme: Scheme, pointed: Pointed, frame: types.FrameType | None, part: type[TensorChange]
+) -> Change:
     module, label = pointed.value, pointed.label
     held, notes = once(held_below(module))
     parts: list[Change] = []
@@ -141,7 +159,7 @@ def _of_module(scheme: Scheme, pointed: Pointed, frame: types.FrameType | None) 
             left += [one.path] if one.is_parameter else []
             continue
         vectors += draw[1]
-        parts.append(_part(scheme, draw[0], one, label, frame))
+        parts.append(_part(scheme, draw[0], one, label, frame, part))
     pointed.release()
     if not parts:
         raise Refused(_nothing(scheme, label, left))
@@ -157,11 +175,16 @@ def _of_module(scheme: Scheme, pointed: Pointed, frame: types.FrameType | None) 
 
 
 def _part(
-    scheme: Scheme, draw: Draw, one: Held, label: str, frame: types.FrameType | None
+    scheme: Scheme,
+    draw: Draw,
+    one: Held,
+    label: str,
+    frame: types.FrameType | None,
+    part: type[TensorChange],
 ) -> Change:
     place = place_of(Pointed(expression(label, one.path), [one.tensor], []))
     compute = _computing(draw, scheme, "", tuple(one.tensor.shape), ())
-    return PartChange(place, "reinit", compute, scheme.text, frame)
+    return part(place, "reinit", compute, scheme.text, frame)
 
 
 def _for(scheme: Scheme, one: Held) -> tuple[Draw, bool] | None:
@@ -204,8 +227,7 @@ def _by_scheme(
         draw = _MAKERS[scheme.name](given, module, x)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
         raise Refused(f"`{scheme.text}` cannot be drawn for `{label}`: {error}.") from None
-    is_embedding = isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and attribute == "weight"
-    if is_embedding and scheme.name not in _LITERAL:
+    if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and scheme.name not in _LITERAL:
         draw = draw._replace(zero_row=module.padding_idx)
     return draw
 
@@ -299,7 +321,8 @@ def _computing(
 def _with_zero_row(draw: Draw) -> str:
     if draw.zero_row is None:
         return draw.statement
-    return f"{draw.statement}\n    {{}}[{draw.zero_row}].zero_()"
+    statement = draw.statement.replace("{}", "{0}")
+    return f"{statement}\n    {{0}}[{draw.zero_row}].zero_()"
 
 
 def _statement(function: str, given: dict[str, Any]) -> str:
@@ -314,7 +337,10 @@ def _positive(value: Any, name: str) -> float:
 
 
 def _whole(pointed: Pointed) -> Tensor:
-    return next(value for value in pointed.values if isinstance(value, Tensor))
+    x = next((value for value in pointed.values if isinstance(value, Tensor)), None)
+    if x is None:
+        raise Refused(f"`{pointed.label}` is no tensor of torch's; `reinit` is for those.")
+    return x
 
 
 def _nothing(scheme: Scheme, label: str, left: Sequence[str]) -> str:
