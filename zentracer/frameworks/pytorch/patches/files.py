@@ -136,13 +136,13 @@ def _weights(value: Any, path: str) -> tuple[dict[str, Tensor], list[str]]:
             break
         tensors = {str(key): x for key, x in value.items() if isinstance(x, Tensor)}
         inner = {key: v for key, v in value.items() if isinstance(v, Mapping) and _has_tensor(v)}
-        named = [key for key in _WEIGHTS if key in inner] or list(inner)
-        if tensors and not any(key in inner for key in _WEIGHTS):
+        known = [key for key in _WEIGHTS if key in inner]
+        if not known and tensors:
             return tensors, keys
-        if len(named) != 1 and named[:1] != [k for k in _WEIGHTS if k in inner][:1]:
+        if not known and len(inner) != 1:
             break
-        keys.append(named[0])
-        value = value[named[0]]
+        keys.append((known or list(inner))[0])
+        value = value[keys[-1]]
     found = f" It holds {', '.join(map(str, list(value)[:_MAX_NAMES]))}." if _named(value) else ""
     raise Refused(f"`{path}` holds no weights that could be told from the rest.{found}")
 
