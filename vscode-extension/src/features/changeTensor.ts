@@ -150,8 +150,9 @@ async function pickFile(title: string, endings: readonly string[]): Promise<stri
 /** What was done, with the way back. */
 async function tell(sessions: Sessions, session: ZenSession, made: PatchState): Promise<void> {
   const told = [`${made.target} ${made.text}`, difference(made), ...made.notes].filter(Boolean);
+  const message = [`${told.join("; ")}.`, made.message ?? ""].join(" ").trim();
   const [undo, show] = ["Undo", "Show Changes"];
-  const chosen = await vscode.window.showInformationMessage(`${told.join("; ")}.`, undo, show);
+  const chosen = await vscode.window.showInformationMessage(message, undo, show);
   if (chosen === show) await vscode.commands.executeCommand("zentracer.patches.focus");
   if (chosen !== undo) return;
   refuse(await sessions.request(session, "undo_patch", { patch_id: made.patch_id }));

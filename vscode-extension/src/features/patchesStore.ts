@@ -78,6 +78,5 @@ export class PatchesStore implements vscode.Disposable {
 
 /** An undo that could not be made is answered with the change as it is, and the reason. */
 export function refuse({ status, message }: PatchState): void {
-  if (status === "applied" || status === "undone") return;
-  throw new Error(message ?? "It was left as it is.");
+  if (status === "out_of_sync" || status === "gone") throw new Error(message ?? "It was left as it is.");
 }

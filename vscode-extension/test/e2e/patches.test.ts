@@ -57,6 +57,7 @@ test("an element set in Variables is listed, changes what comes out, and can be 
   await input.press("Enter");
   await input.waitFor({ state: "hidden" });
   await workbench.showZenTracer();
+  await workbench.fold("Patches", false);
   const row = workbench.viewRow("Patches", /weight.*\[0.*2\].*set to.*3.*1 → 3/s);
   await row.waitFor();
   await editor().screenshot("set");

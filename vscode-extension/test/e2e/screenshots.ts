@@ -123,7 +123,8 @@ async function vanishing(theme: Theme): Promise<void> {
     const row = editor.workbench.viewRow("Findings", "Vanishing gradient");
     await row.click();
     await row.locator(".monaco-tl-twistie").click();
-    await editor.workbench.viewRow("Findings", /^Evidence/).locator(".monaco-tl-twistie").click();
+    const evidence = await editor.workbench.reach("Findings", /^Evidence/);
+    await evidence.locator(".monaco-tl-twistie").click();
     await take(editor, theme, "vanishing-layers");
   } finally {
     await editor.stop();

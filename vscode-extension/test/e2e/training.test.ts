@@ -41,7 +41,7 @@ test("the finding shows its numbers, and leads to the line to blame", async () =
   await row.click();
   await workbench.cursorAt(lineOf("self.head(self.features(images)")).waitFor();
   await row.locator(".monaco-tl-twistie").click();
-  await workbench.viewRow("Findings", /^Evidence/).waitFor();
+  await workbench.reach("Findings", /^Evidence/);
   await editor().screenshot("evidence");
 });
 

@@ -130,15 +130,27 @@ export class Workbench {
     });
   }
 
-  /** Folds a view, which gives its place to the others. */
-  async fold(title: string): Promise<void> {
+  /** Folds a view, which gives its place to the others, or unfolds it. */
+  async fold(title: string, isFolded = true): Promise<void> {
     const header = this.page.locator(`.pane-header[aria-label^="${title}"]`);
-    if ((await header.getAttribute("aria-expanded")) === "true") await header.locator(".title").click();
+    const isOpen = (await header.getAttribute("aria-expanded")) === "true";
+    if (isOpen === isFolded) await header.locator(".title").click();
   }
 
   /** A row of a view, by what its label says. */
   viewRow(title: string, label: string | RegExp): Locator {
     return this.view(title).locator(".monaco-list-row", { hasText: label }).first();
+  }
+
+  /** Scrolls a view down to a row: those out of sight are not there. */
+  async reach(title: string, label: string | RegExp): Promise<Locator> {
+    const row = this.viewRow(title, label);
+    return until(`the row ${String(label)} of ${title}`, async () => {
+      if (await row.isVisible()) return row;
+      await this.view(title).locator(".monaco-list").hover();
+      await this.page.mouse.wheel(0, 44);
+      return false;
+    });
   }
 
   /** Takes an entry of the light bulb's menu on the line where the cursor is. */
