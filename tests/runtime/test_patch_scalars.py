@@ -234,8 +234,15 @@ def test_names_of_what_no_variable_leads_to() -> None:
     one = elsewhere("patched_fc.weight", "zero", None)
     two = elsewhere("patched_fc.bias[1]", "set", "5")
     three = elsewhere("patched_fc.in_features", "set", "3")
+    four = elsewhere("patched_fc", "freeze", None)
+    assert [state.code.splitlines()[-1].strip() for state in (one, two, three, four)] == [
+        "model.patched_fc.weight.zero_()",
+        "model.patched_fc.bias[1].copy_(torch.as_tensor(5))",
+        "model.patched_fc.in_features = 3",
+        "model.patched_fc.requires_grad_(False)",
+    ]
     assert not weight.any() and model.patched_fc.bias[1] == 5
-    for state in (three, two, one):
+    for state in (four, three, two, one):
         assert undo(state).status == "undone"
     assert torch.equal(weight, before)
     with pytest.raises(Refused, match=r"There is `patched_fc\.weight`"):
@@ -412,6 +419,33 @@ def test_a_reset_is_undone_with_the_change() -> None:
     assert not any(value.any() for value in state.values())
     step(model, optimizer)
     assert undo(done).status == "out_of_sync"
+
+
+def test_a_state_of_the_users_own_optimiser() -> None:
+    class Counting(torch.optim.SGD):
+        def step(self, closure: Any = None) -> Any:
+            for parameter in self.param_groups[0]["params"]:
+                state = self.state[parameter]
+                state["step"] = state.get("step", 0) + 1
+                state["sum"] = state.get("sum", 0) + parameter.grad
+            return super().step(closure)
+
+    model, optimizer = training(Counting)
+    step(model, optimizer)
+    state = optimizer.state[model.out.weight]
+    total = state["sum"].clone()
+    done = apply(WEIGHT, "scale", "2", reset_state=True)
+    assert type(state["step"]) is int and state["step"] == 0 and not state["sum"].any()
+    undo(done)
+    assert state["step"] == 1 and torch.equal(state["sum"], total)
+
+
+def test_a_state_that_cannot_be_told_apart_is_refused_before_anything_changes() -> None:
+    model, optimizer = training(torch.optim.LBFGS)
+    before = model.out.weight.detach().clone()
+    with pytest.raises(Refused, match="one state for all its parameters"):
+        apply(WEIGHT, "zero", reset_state=True)
+    assert torch.equal(model.out.weight, before) and optimizer.param_groups
 
 
 def test_what_is_kept_is_said() -> None:

@@ -34,6 +34,14 @@ class Change(abc.ABC):
     code: str = ""
     """Statements that do the same at start-up."""
 
+    spelled: str = ""
+    """How code says the target, where that is no expression."""
+
+    @property
+    def in_code(self) -> str:
+        """The target as an expression of a program."""
+        return self.spelled or self.target
+
     @abc.abstractmethod
     def do(self) -> None:
         """Make the change; on any failure everything is as it was.

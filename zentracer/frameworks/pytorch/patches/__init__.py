@@ -11,7 +11,7 @@ from typing import Any, Sequence
 from zentracer.control.pointed import Pointed
 from zentracer.frameworks.pytorch.patches import freezing, modular
 from zentracer.frameworks.pytorch.patches.moments import ChangeForgettingState, ChangeKeepingState
-from zentracer.frameworks.pytorch.patches.named import Setting
+from zentracer.frameworks.pytorch.patches.named import Named, Setting
 from zentracer.frameworks.pytorch.patches.named import named as named
 from zentracer.frameworks.pytorch.patches.names import name_of as name_of
 from zentracer.frameworks.pytorch.patches.operations import OPERATIONS
@@ -44,6 +44,19 @@ def change_for(
     Raises:
         Refused: there is no such change.
     """
+    change = _change_for(patch, pointed, more, value, frame)
+    if isinstance(pointed, Named):
+        change.spelled = pointed.spelled
+    return change
+
+
+def _change_for(
+    patch: Patch,
+    pointed: Pointed,
+    more: Sequence[Any],
+    value: Any,
+    frame: types.FrameType | None,
+) -> Change:
     if patch.op in freezing.OPERATIONS:
         return freezing.freezing(pointed, patch.op, more, frame)
     if patch.op in modular.OPERATIONS:

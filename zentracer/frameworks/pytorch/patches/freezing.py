@@ -49,9 +49,8 @@ class Freezing(Change):
         *,
         wanted: bool,
         frame: types.FrameType | None,
-        code: str,
     ) -> None:
-        self.target, self.code = target, code
+        self.target = target
         self.text = "unfrozen" if wanted else "frozen"
         self._wanted, self._of = wanted, len(parameters)
         self._changed = [weakref.ref(p) for p in parameters if p.requires_grad is not wanted]
@@ -73,6 +72,7 @@ class Freezing(Change):
             found = optimizers.live()
         _refuse_if_replicated(self.target, parameters, wanted=self._wanted)
         self.notes = self._notes(parameters, found)
+        self.code = f"{self.in_code}.requires_grad_({self._wanted})"
         self._set(parameters, self._wanted)
         self.old, self.new = self._state(not self._wanted), self._state(self._wanted)
         del frame
@@ -147,8 +147,7 @@ def freezing(pointed: Pointed, op: str, more: Sequence[Any], frame: Any) -> Chan
         raise Refused(f"`{label}` has no parameters.")
     for parameter in parameters:
         _refuse_if_unfit(parameter, label, wanted=wanted)
-    code = f"{label}.requires_grad_({wanted})"
-    return Freezing(label, parameters, wanted=wanted, frame=frame, code=code)
+    return Freezing(label, parameters, wanted=wanted, frame=frame)
 
 
 def _parameters(module: nn.Module) -> list[Tensor]:

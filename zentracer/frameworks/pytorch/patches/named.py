@@ -33,6 +33,25 @@ _MANY_GROUPS = (
 )
 
 
+class Named(Pointed):
+    """What a live model has under a name, or what is read on from there."""
+
+    def __init__(self, pointed: Pointed, label: str, name: str) -> None:
+        super().__init__(label, pointed.values, pointed.steps)
+        self._name = name
+
+    @property
+    def spelled(self) -> str:
+        """The same as an expression, where the variable ``model`` is the model."""
+        owner, _, attribute = self._name.rpartition(".")
+        rest = self.label[len(self._name) :]
+        if all(part.isidentifier() for part in self._name.split(".")):
+            return f"model.{self._name}{rest}"
+        if attribute.isidentifier():
+            return f'model.get_submodule("{owner}").{attribute}{rest}'
+        return f'model.get_submodule("{self._name}"){rest}'
+
+
 class Setting(Pointed):
     """A setting of all parameter groups of one optimiser."""
 
@@ -89,8 +108,7 @@ def _part(name: str, rest: str, label: str) -> Pointed | None:
             pointed = by_expression(f"{_FOUND}{tail}{rest}", {_FOUND: found}, {})
         except evaluate.Refused:
             return None
-        pointed.label = label
-        return pointed
+        return Named(pointed, label, ".".join(parts[:count]))
     return None
 
 

@@ -29,9 +29,9 @@ def live() -> list[Any]:
     return _met()
 
 
-def instances_of(kind: type) -> list[Any]:
-    """Return the live objects of a class and of those derived from it."""
-    kinds = frozenset(with_subclasses(kind))
+def instances_of(*classes: type) -> list[Any]:
+    """Return the live objects of classes and of those derived from them."""
+    kinds = frozenset(kind for one in classes for kind in with_subclasses(one))
     objects = gc.get_objects()
     return list(itertools.compress(objects, map(kinds.__contains__, map(type, objects))))
 
@@ -112,7 +112,11 @@ def _within(value: Any) -> Iterator[Any]:
         return
     else:
         inner = own_attributes(value).values()
-    yield from (one for one in list(inner)[:_MAX_ENTRIES] if issubclass(type(one), Optimizer))
+    try:
+        few = list(itertools.islice(inner, _MAX_ENTRIES))
+    except RuntimeError:  # another thread has changed it meanwhile
+        return
+    yield from (one for one in few if issubclass(type(one), Optimizer))
 
 
 _MAX_ENTRIES = 200

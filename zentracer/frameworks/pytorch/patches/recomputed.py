@@ -27,10 +27,9 @@ def refuse_if_pending(label: str) -> None:
     Raises:
         Refused: one does.
     """
-    if _FRAME is not None and any(map(_is_waiting, instances_of(_FRAME))):
-        raise Refused(_PENDING.format(label))
-    if _NODE is not None and any(map(_has_tensors, instances_of(_NODE))):
-        raise Refused(_PENDING.format(label))
+    for one in instances_of(*(kind for kind in (_FRAME, _NODE) if kind is not None)):
+        if _is_waiting(one) if type(one) is _FRAME else _has_tensors(one):
+            raise Refused(_PENDING.format(label))
 
 
 def _is_waiting(frame: Any) -> bool:

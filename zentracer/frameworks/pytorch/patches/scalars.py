@@ -228,7 +228,7 @@ class ScalarChange(Change):
         if len(self._slots) > 1 or (isinstance(first.root, Optimizer) and self._is_short()):
             inner = pattern.format(f"group[{first.name!r}]", operand)
             return f"for group in optimizer.param_groups:\n    {inner}"
-        return pattern.format(self.target, operand)
+        return pattern.format(self.in_code, operand)
 
     def _is_short(self) -> bool:
         """Whether the target is a name of ours, ``lr``, and no expression."""

@@ -112,7 +112,7 @@ class TensorChange(Change):
         self.text = made.text
         self.notes = (*made.notes, *values_note(now), *self._shared())
         if made.statement:
-            self.code = f"with torch.no_grad():\n    {made.statement.format(self.target)}"
+            self.code = f"with torch.no_grad():\n    {made.statement.format(self.in_code)}"
 
     def _write(self, new: Tensor, before: Tensor) -> None:
         """Put ``new`` there, or leave ``before``."""
