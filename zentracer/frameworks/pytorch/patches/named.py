@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Any, Iterator
+from typing import Any, Iterator, List, Sequence, Tuple
+
+from torch import nn
 
 from zentracer.control.pointed import Pointed, by_expression
 from zentracer.frameworks.pytorch import live_names
@@ -23,6 +25,9 @@ from zentracer.tensor_view import evaluate
 from zentracer.watches import paths
 
 _NAME = re.compile(r"\s*(\w+(?:\.\w+)*)(\[.*\])?\s*", re.DOTALL)
+Modules = List[Tuple[str, nn.Module]]
+"""Qualified names and live modules, those of the biggest model first."""
+_TENSORS = ("_parameters", "_buffers")
 _FOUND = "_zentracer_named"
 _NEAR = 3
 _OPTIMIZER = "optimizer"
@@ -86,21 +91,24 @@ def named(target: str, names: Any, scope: Any, refusal: str) -> Pointed:
     match = _NAME.fullmatch(target)
     if match is None:
         raise Refused(refusal)
-    live_names.forget()
     name, rest = match.group(1), match.group(2) or ""
     found = _setting(name, names, scope) if not rest else None
-    found = found or _part(name, rest, target.strip())
+    if found is not None:
+        return found
+    live_names.forget()
+    modules = live_names.modules("*")
+    found = _part(name, rest, target.strip(), modules)
     if found is None:
-        near = ", ".join(f"`{one}`" for one in _near(name))
+        near = ", ".join(f"`{one}`" for one in _near(name, modules))
         raise Refused(f"{refusal} There is {near}." if near else refusal)
     return found
 
 
-def _part(name: str, rest: str, label: str) -> Pointed | None:
+def _part(name: str, rest: str, label: str, modules: Modules) -> Pointed | None:
     """Return what a live model has under ``name``, or what is read on from its beginning."""
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
-        found = _one(".".join(parts[:count]))
+        found = _one(".".join(parts[:count]), modules)
         if found is None:
             continue
         tail = "".join(f".{part}" for part in parts[count:])
@@ -112,26 +120,33 @@ def _part(name: str, rest: str, label: str) -> Pointed | None:
     return None
 
 
-def _one(name: str) -> Any:
+def _one(name: str, modules: Modules) -> Any:
     """Return the tensor or module of that name; None if there is none.
 
     Raises:
         Refused: there are several.
     """
-    tensors = list({id(x): x for x in live_names.tensors(name)}.values())
+    owner, _, attribute = name.rpartition(".")
+    owners = [module for path, module in modules if path == owner]
+    tensors = {
+        id(tensor): tensor
+        for module in owners
+        for table in _TENSORS
+        for key, tensor in held_by(module, table)
+        if key == attribute and tensor is not None
+    }
     if len(tensors) > 1:
-        owners = live_names.modules(name.rpartition(".")[0])
         raise Refused(_several(name, "tensors", len(tensors), owners))
     if tensors:
-        return tensors[0]
-    modules = live_names.modules(name)
-    if len(modules) > 1:
-        raise Refused(_several(name, "modules", len(modules), modules))
-    return modules[0][1] if modules else None
+        return next(iter(tensors.values()))
+    found = [module for path, module in modules if path == name]
+    if len(found) > 1:
+        raise Refused(_several(name, "modules", len(found), found))
+    return found[0] if found else None
 
 
-def _several(name: str, what: str, count: int, owners: Any) -> str:
-    kinds = ", ".join(dict.fromkeys(type(module).__name__ for _, module in owners))
+def _several(name: str, what: str, count: int, owners: Sequence[nn.Module]) -> str:
+    kinds = ", ".join(dict.fromkeys(type(module).__name__ for module in owners))
     return _SEVERAL.format(name, count, what, kinds)
 
 
@@ -154,15 +169,15 @@ def _setting(name: str, names: Any, scope: Any) -> Setting | None:
     return Setting(name, found[0], key)
 
 
-def _near(name: str) -> list[str]:
-    known = dict.fromkeys(_all_names())
+def _near(name: str, modules: Modules) -> list[str]:
+    known = dict.fromkeys(_all_names(modules))
     return difflib.get_close_matches(name, known, _NEAR)
 
 
-def _all_names() -> Iterator[str]:
-    for path, module in live_names.modules("*"):
+def _all_names(modules: Modules) -> Iterator[str]:
+    for path, module in modules:
         yield path
-        for table in ("_parameters", "_buffers"):
+        for table in _TENSORS:
             for attribute, tensor in held_by(module, table):
                 if tensor is not None:
                     yield f"{path}.{attribute}" if path else attribute
