@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from zentracer.control.pointed import Pointed
 from zentracer.frameworks.pytorch.breaks.recomputed import is_recomputed
-from zentracer.frameworks.pytorch.modules import named_modules, root_modules
+from zentracer.frameworks.pytorch.patches.closed import why_closed
 from zentracer.frameworks.pytorch.patches.structures import first_tensor, mapped
 from zentracer.observe.stats import error_text
 from zentracer.patches import notices
@@ -28,11 +28,6 @@ from zentracer.tensor_view import evaluate
 
 IDENTITY, ZERO = "identity", "zero"
 _VALUES = f"`{IDENTITY}`, `{ZERO}` or a number"
-_SCRIPTED = "TorchScript runs a translation of it, which calls no hooks"
-_COMPILED = (
-    "torch.compile has compiled it, and would not see the change; run it eagerly, or patch the "
-    "output of a module around it"
-)
 
 
 class Rule(NamedTuple):
@@ -65,7 +60,7 @@ def output_change(
     if more:
         raise Refused("`output` takes no part: it is about all that a module gives.")
     rule = _rule(value, frame)
-    reason = _why_not(module)
+    reason = why_closed(module)
     if reason is not None:
         raise Refused(f"The output of `{label}` cannot be changed: {reason}.")
     pointed.release()
@@ -257,37 +252,6 @@ def _rule(value: str | None, frame: types.FrameType | None) -> Rule:
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise Refused(f"`output` takes {_VALUES}; `{text}` is {type(number).__name__}.")
     return Rule("scale", float(number))
-
-
-def _why_not(module: nn.Module) -> str | None:
-    """Return why the calls of a module, or of one around it, call no hooks; None if they do."""
-    if isinstance(module, torch.jit.ScriptModule):
-        return _SCRIPTED
-    for root in root_modules():
-        closed: list[tuple[str, str]] = []
-        for path, one in named_modules(root):
-            reason = next((why for start, why in closed if path.startswith(start)), None)
-            if one is module and reason is not None:
-                return reason
-            own = _closing(one)
-            if one is module and own is not None:
-                return own
-            if own is not None:
-                closed.append((f"{path}." if path else "", own))
-    return None
-
-
-def _closing(module: nn.Module) -> str | None:
-    if isinstance(module, torch.jit.ScriptModule):
-        return _SCRIPTED
-    is_compiled = type(module).__name__ == "OptimizedModule"
-    is_compiled = is_compiled or vars(module).get("_compiled_call_impl") is not None
-    return _COMPILED if is_compiled and not _runs_eagerly() else None
-
-
-def _runs_eagerly() -> bool:
-    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
-    return getattr(getattr(dynamo, "_stance", None), "stance", None) == "force_eager"
 
 
 def _shape(x: Tensor | None) -> str:
