@@ -144,14 +144,20 @@ def test_part_of_a_weight() -> None:
 def test_a_module_changes_as_one(model: Net) -> None:
     model.body[1].running_mean.fill_(3)
     before = values(model)
+    first = change(model, "model.body[0].bias", "fill", "1")
     state = change(model, "model", "reinit", "kaiming_normal(a=0.1)")
+    late = patches.journal.undo(first.patch_id)
+    assert late.status == "out_of_sync"
+    assert f"undo change {state.patch_id} first" in str(late.message)
     after = values(model)
     assert not any(torch.equal(before[k], after[k]) for k in after if k.endswith("0.weight"))
     assert model.head.weight is model.embedding.weight and not model.embedding.weight[0].any()
     assert model.body[1].running_mean[0] == 3  # it is no parameter
     assert any("one tensor" in note for note in state.notes)
     undo(state)
+    undo(first)
     assert same(values(model), before)
+    assert patches.journal.redo(first.patch_id).status == "applied"
     assert patches.journal.redo(state.patch_id).status == "applied"
     assert same(values(model), after)
     with torch.no_grad():

@@ -20,6 +20,7 @@ from zentracer.frameworks.pytorch.patches.saved import needed_by
 from zentracer.frameworks.pytorch.unseen import unseen
 from zentracer.observe.stats import error_text, stats
 from zentracer.patches.change import Change, Refused
+from zentracer.patches.several import Several
 
 _MAX_NAMES = 3
 _FEW = 4
@@ -79,6 +80,8 @@ class TensorChange(Change):
 
     def overlaps(self, other: Change) -> bool:
         """Compare addresses."""
+        if isinstance(other, Several):
+            return other.overlaps(self)
         if not isinstance(other, TensorChange):
             return False
         with unseen():
