@@ -159,7 +159,7 @@ def _place(frame: Optional[FrameType]) -> str:
 
 
 def _tell() -> None:
-    channel.send_event("patches", Patches(patches=journal.states()[-_SHOWN:], pid=os.getpid()))
+    channel.send_event("patches", Patches(patches=journal.states(_SHOWN), pid=os.getpid()))
 
 
 _SHOWN = 500

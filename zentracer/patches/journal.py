@@ -6,6 +6,7 @@ RUNS IN the user's training process.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 import time
 from typing import Callable, Dict, Optional, Tuple
@@ -104,10 +105,11 @@ class Journal:
         """
         return self._swap(number, undo=False)
 
-    def states(self) -> Tuple[PatchState, ...]:
-        """Return all changes, oldest first."""
+    def states(self, newest: int = MOST) -> Tuple[PatchState, ...]:
+        """Return the newest changes, oldest first."""
         with self._lock:
-            return tuple(self._state(entry) for entry in self._entries.values())
+            entries = list(itertools.islice(reversed(self._entries.values()), newest))
+            return tuple(self._state(entry) for entry in reversed(entries))
 
     def _swap(self, number: int, *, undo: bool) -> PatchState:
         with self._lock:

@@ -115,7 +115,7 @@ def place_of(pointed: Pointed, more: Sequence[Any] = ()) -> Place:
         try:
             following = picked[index]
         except (IndexError, TypeError, ValueError, RuntimeError) as error:
-            raise Refused(f"`{label}` cannot be indexed so: {error}") from None
+            raise Refused(f"`{label}` cannot be indexed so: {_sentence(error)}") from None
         if _shares(following, x):
             picked = following
         elif number == len(indices) - 1:
@@ -156,7 +156,7 @@ def _changeable(value: Any, label: str) -> Any:
         try:
             as_tensor(value)
         except (TypeError, ValueError) as error:
-            raise Refused(f"`{label}` cannot be changed: {error}") from None
+            raise Refused(f"`{label}` cannot be changed: {_sentence(error)}") from None
     elif facts.data is not value or value.is_quantized:
         what = ", ".join(facts.notes) or type(value).__name__
         raise Refused(
@@ -176,6 +176,10 @@ def _of_base(x: Tensor) -> tuple[Tensor, Part | None]:
     base = x._base
     same = base is not None and base.dtype is x.dtype and base.layout is torch.strided
     return (base, _part_of(base, x)) if same and base is not None else (x, None)
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).rstrip().rstrip(".") + "."
 
 
 def _shares(x: Tensor, other: Tensor) -> bool:

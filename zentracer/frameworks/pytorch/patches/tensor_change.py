@@ -90,13 +90,20 @@ class TensorChange(Change):
 
     def swap(self) -> None:
         """Exchange what is there with what is kept."""
+        frame = user_frame(sys._getframe(1))
+        try:
+            with unseen():
+                self._swap(frame)
+        except (RuntimeError, MemoryError) as error:
+            raise Refused(f"`{self.target}` is as it was: {error_text(error)}.") from None
+
+    def _swap(self, frame: types.FrameType | None) -> None:
         assert self._other is not None
-        with unseen():
-            self._refuse_if_needed(user_frame(sys._getframe(1)))
-            there = self._place.read()
-            self._write(self._other, there)
-            self._other = there
-            self._left = self._place.fingerprint()
+        self._refuse_if_needed(frame)
+        there = self._place.read()
+        self._write(self._other, there)
+        self._other = there
+        self._left = self._place.fingerprint()
 
     def _do(self) -> None:
         place = self._place
