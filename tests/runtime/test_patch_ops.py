@@ -187,6 +187,8 @@ def test_what_layers_of_the_users_have_is_left_and_said() -> None:
         ("model.body[0].weight", "import os", "no scheme"),
         ("model.body[1].num_batches_tracked", "normal", "whole"),
         ("model.body[2]", None, "no parameters"),
+        ("lazy", None, "no shape yet"),
+        ("before", None, "is of type dict; `reinit` is for tensors and modules"),
         ("own", "default", "no layer of torch's"),
         ("flat", "orthogonal", "has one dimension, and so no fan"),
     ],
@@ -194,11 +196,12 @@ def test_what_layers_of_the_users_have_is_left_and_said() -> None:
 def test_schemes_that_do_not_fit_are_refused(
     model: Net, target: str, value: str | None, why: str
 ) -> None:
+    lazy = nn.LazyLinear(3)
     own, flat = nn.Parameter(torch.ones(3, 3)), torch.ones(3)
     before = values(model)
     with pytest.raises(Refused, match=why):
         patches.apply(Patch(target=target, op="reinit", value=value), sys._getframe())
-    assert same(values(model), before) and own.sum() == 9 and flat.sum() == 3
+    assert same(values(model), before) and own.sum() == 9 and flat.sum() == 3 and lazy is not None
 
 
 def scaled(model: nn.Module, factor: float = 2) -> dict[str, Tensor]:

@@ -72,9 +72,7 @@ def _of_tensor(
 ) -> Change:
     place = place_of(pointed, more)
     found = owner(pointed)
-    whole = next((value for value in pointed.values if isinstance(value, Tensor)), None)
-    if whole is None:
-        raise Refused(f"`{pointed.label}` is no tensor of torch's; `load` is for those.")
+    whole = next(value for value in pointed.values if isinstance(value, Tensor))
     at = next(i for i, value in enumerate(pointed.values) if value is whole)
     if found is not None:
         names = [*_names_to(found[0], found[2][:-1]), found[1]]

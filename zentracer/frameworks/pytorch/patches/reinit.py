@@ -184,10 +184,7 @@ def _with_zero_row(draw: Draw) -> str:
 
 
 def _whole(pointed: Pointed) -> Tensor:
-    x = next((value for value in pointed.values if isinstance(value, Tensor)), None)
-    if x is None:
-        raise Refused(f"`{pointed.label}` is no tensor of torch's; `reinit` is for those.")
-    return x
+    return next(value for value in pointed.values if isinstance(value, Tensor))
 
 
 def _nothing(scheme: Scheme, label: str, left: Sequence[str]) -> str:

@@ -9,9 +9,10 @@ import re
 from typing import Any, Iterator, NamedTuple
 
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from zentracer.control.pointed import Pointed
-from zentracer.frameworks.pytorch.data.source import memory_of
+from zentracer.frameworks.pytorch.data.source import range_of
 from zentracer.frameworks.pytorch.live import held_by
 from zentracer.frameworks.pytorch.modules import named_modules, owner_of, root_modules
 from zentracer.observe.kinds import array_kind
@@ -50,13 +51,18 @@ def once(held: Iterator[Held]) -> tuple[list[Held], list[str]]:
     """Return each piece of memory by its first name, and what is to be said of the others.
 
     Raises:
-        Refused: two of them lie in part in the same memory.
+        Refused: two of them lie in part in the same memory, or one has none yet.
     """
     found: dict[Any, Held] = {}
     notes: list[str] = []
     for one in held:
         x = one.tensor
-        key = (x.data_ptr(), x.shape, x.stride()) if memory_of(x) else id(x)
+        if is_lazy(x):
+            raise Refused(
+                f"`{one.path}` has no shape yet: the first forward pass of its module gives it one."
+            )
+        memory = range_of(x)
+        key = (memory, x.shape, x.stride()) if memory is not None else id(x)
         if key in found:
             notes.append(f"{one.path} and {found[key].path} are one tensor, which changed once")
         else:
@@ -66,7 +72,7 @@ def once(held: Iterator[Held]) -> tuple[list[Held], list[str]]:
 
 
 def _refuse_overlaps(held: list[Held]) -> None:
-    ranges = [(memory_of(one.tensor), one) for one in held]
+    ranges = [(range_of(one.tensor), one) for one in held]
     ordered = sorted((memory, one.path) for memory, one in ranges if memory is not None)
     for (first, a), (second, b) in zip(ordered, ordered[1:]):
         if second[0] < first[1]:
