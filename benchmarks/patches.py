@@ -56,7 +56,8 @@ def main() -> None:
             text = f"weight.data[{ELEMENT}] = 0.5"
             return timed(lambda: evaluated(stock, others, text, "repl"))
 
-        apply(), undo(), assign()  # what is imported once
+        for once in (apply, undo, assign):  # what is imported once
+            once()
         before = resident(pid)
         found: dict[str, list[float]] = {"apply": [], "undo": [], "debugpy": []}
         for _ in range(options.rounds):

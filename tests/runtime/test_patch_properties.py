@@ -284,3 +284,16 @@ def test_a_write_that_fails_half_way_leaves_the_old_value(monkeypatch: Any) -> N
     monkeypatch.undo()
     assert patches.journal.undo(state.patch_id).status == "undone"
     assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_one_rank_says_that_it_is_one() -> None:
+    dist = torch.distributed
+    fake = pytest.importorskip("torch.testing._internal.distributed.fake_pg")
+    x = torch.zeros(3)
+    assert not any("rank" in note for note in apply("x", "fill", "1").notes)
+    dist.init_process_group("fake", store=fake.FakeStore(), rank=1, world_size=2)
+    try:
+        assert any("rank 1 of 2" in note for note in apply("x", "fill", "2").notes)
+    finally:
+        dist.destroy_process_group()
+    assert x.tolist() == [2.0] * 3

@@ -77,7 +77,7 @@ def test_graphs_that_are_reached_by_what_holds_them(hold: Any) -> None:
 
 
 def test_what_backward_does_not_need_is_allowed() -> None:
-    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    model: Any = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
     loss = model(torch.randn(2, 4)).pow(2).sum()
     names = {"model": model, "loss": loss}
     for target in ("model[2].bias", "model[0].bias", "model[0].weight"):

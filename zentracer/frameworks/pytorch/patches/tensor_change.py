@@ -9,6 +9,7 @@ import sys
 import types
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from zentracer.frameworks.pytorch.data.sharing import names_sharing
@@ -120,7 +121,7 @@ class TensorChange(Change):
         now = place.view()
         self.after, self.new = stats(now, sync=True), _brief(now)
         self.text = made.text
-        self.notes = (*made.notes, *values_note(now), *self._shared())
+        self.notes = (*made.notes, *values_note(now), *self._shared(), *_one_rank())
         if made.statement:
             self.code = f"with torch.no_grad():\n    {made.statement.format(self.in_code)}"
 
@@ -144,6 +145,17 @@ class TensorChange(Change):
         names = names_sharing(whole, self._place.target, self._frame)
         others = [name for name in names if not _is_same(name, self.target)][:_MAX_NAMES]
         return (f"the same memory is {', '.join(others)}",) if others else ()
+
+
+def _one_rank() -> tuple[str, ...]:
+    """Say in a distributed run that replicas on other ranks are as they were."""
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return ()
+    size = torch.distributed.get_world_size()
+    if size < 2:
+        return ()
+    rank = torch.distributed.get_rank()
+    return (f"this is rank {rank} of {size}: the others keep theirs unless changed there too",)
 
 
 def _is_same(name: str, target: str) -> bool:
