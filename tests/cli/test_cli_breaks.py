@@ -4,6 +4,7 @@ import pytest
 
 from zentracer.wire.filters import FILTERS
 from zentracer_dap.headless.breaks import parse_breaks
+from zentracer_dap.headless.debug import at_the_end
 from zentracer_dap.headless.problem import UsageProblem
 
 
@@ -92,3 +93,43 @@ def test_a_name_without_a_name_and_a_condition_without_one():
     assert "nothing follows the colon" in problem("module:")
     assert "nothing follows 'if'" in problem("module:fc if ")
     assert "step >" in problem("module:fc if step >")
+
+
+def test_a_filters_condition_may_follow_if_as_well():
+    assert parse_breaks(["nonfinite if step > 3"]).filters == [
+        {"filter": "zentracer.nonfinite", "condition": "step > 3"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("module:encoder.1:norm > 3", "a condition follows ' if '"),
+        ("module:encoder.1 if", "nothing follows 'if'"),
+        ("Module:encoder.1", "Did you mean 'module"),
+        ("steps:5", "Did you mean 'step"),
+        ("step=2", "Did you mean 'step:2'?"),
+        ("nonfinit", "Did you mean 'nonfinite'?"),
+        ("Net.forward", "Python functions can be named in an editor only."),
+    ],
+)
+def test_what_is_nearly_right_is_told_so(option: str, said: str):
+    assert said in problem(option).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            "No model is alive yet; the breakpoint becomes active when a module 'a.b' is called.",
+            "a module 'a.b' was never called.",
+        ),
+        (
+            "No module matches 'a' yet; the breakpoint becomes active when one does. Similar "
+            "names: b.",
+            "No module matches 'a'. Similar names: b.",
+        ),
+    ],
+)
+def test_what_was_never_there_is_said_in_the_past(told: str, said: str):
+    assert at_the_end(told) == said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,15 @@ def _function_name(option: str) -> str | None:
 def _function(name: str, option: str) -> dict[str, Any]:
     if name.endswith(":") and name != "step:":
         raise UsageProblem(f"--break {option}: nothing follows the colon; write a name or a glob")
+    if name.endswith(" if"):
+        raise UsageProblem(
+            f"--break {option}: nothing follows 'if'; leave it out or add a condition"
+        )
+    if " " in name:
+        raise UsageProblem(
+            f"--break {option}: a name has no spaces; a condition follows ' if ', as in "
+            "'module:encoder.* if norm > 3'"
+        )
     _, given, condition = option.partition(" if ")
     if not given:
         return {"name": name}
@@ -68,6 +78,8 @@ def _function(name: str, option: str) -> dict[str, Any]:
 
 def _parse(option: str) -> list[dict[str, Any]]:
     name, colon, condition = option.partition(":")
+    if " if " in name:  # as breakpoints by name have it
+        name, colon, condition = option.partition(" if ")
     ids = [item.id for item in FILTERS] if name.strip() == ALL else [_filter_id(name.strip())]
     if not colon:
         return [{"filter": name} for name in ids]
@@ -81,13 +93,25 @@ def _filter_id(name: str) -> str:
     short = name[len(PREFIX) :] if name.startswith(PREFIX) else name
     if short in short_names:
         return PREFIX + short
-    near = difflib.get_close_matches(short.lower(), short_names, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = _hint(short, short_names)
     offered = ", ".join(f"{item.id[len(PREFIX) :]} ({item.label})" for item in FILTERS)
     raise UsageProblem(
         f"--break: there is no filter {name!r}.{hint}\nFilters: {offered}\n"
         "By name: module:GLOB, backward:GLOB, op:GLOB, step, step:N"
     )
+
+
+def _hint(name: str, filters: list[str]) -> str:
+    kind, _, rest = name.lower().partition(":")
+    kinds = difflib.get_close_matches(re.split(r"[^a-z]", kind)[0], KINDS, n=1, cutoff=0.7)
+    if kinds:
+        number = rest or "".join(re.findall(r"\d+$", kind))
+        return f" Did you mean '{kinds[0]}{':' + number if number else ''}'?"
+    near = difflib.get_close_matches(name.lower(), filters, n=1, cutoff=0.6)
+    if near:
+        return f" Did you mean {near[0]!r}?"
+    is_function = name.replace(".", "_").isidentifier()
+    return " Python functions can be named in an editor only." if is_function else ""
 
 
 def _check_syntax(condition: str, option: str) -> None:

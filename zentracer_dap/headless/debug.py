@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import signal
 import subprocess
 import threading
@@ -234,10 +235,10 @@ class Run:
         """Say that a break stepped aside."""
         self._say_once(message)
 
-    def break_unmet(self, session: Session, name: str, message: str) -> None:
-        """Say what was never there; of the launched process, which all others inherit from."""
-        if session is self._root:
-            self._say_once(f"{name} was not reached: {message}")
+    def break_unmet(self, session: Session, number: int, name: str, message: str) -> None:
+        """Say what was never there, in no process; the launched one ends last."""
+        if session is self._root and not any(number in s.met for s in self._sessions.values()):
+            self._say_once(f"{name} was not reached: {at_the_end(message)}")
 
     def open_terminal(self, arguments: Message) -> int:
         """Start the program on our own stdin, stdout and stderr."""
@@ -312,6 +313,17 @@ class Run:
         if text not in self._said:
             self._said.add(text)
             self._printer.problem(text)
+
+
+def at_the_end(message: str) -> str:
+    """Return why a break waited, in words that are true once the program is over."""
+    said = re.sub(
+        r"No model is alive yet; the breakpoint becomes active when (a module '.*') is called\.",
+        r"\1 was never called.",
+        message,
+    )
+    said = re.sub(r" yet; the breakpoint becomes active when one does\.", ".", said)
+    return said
 
 
 def _environment() -> dict[str, str]:

@@ -55,7 +55,7 @@ class Host(Protocol):
         """A break that was set cannot work after all."""
         ...
 
-    def break_unmet(self, session: Session, name: str, message: str) -> None:
+    def break_unmet(self, session: Session, number: int, name: str, message: str) -> None:
         """The process has ended, and nothing had that name."""
         ...
 
@@ -96,6 +96,8 @@ class Session:
         self._start = start
         self._configuration = configuration
         self._breaks = breaks
+        self.met: set[int] = set()
+        """Breaks by name that something in this process has met."""
         self._waiting: dict[int, tuple[str, str]] = {}
         """By id, breaks by name that nothing has matched yet: name and reason."""
         self._answers: dict[int, Callable[[Message], None]] = {}
@@ -181,8 +183,11 @@ class Session:
     def _on_functions_set(self, answer: Message, refused: list[tuple[int, str]]) -> None:
         statuses: list[Message] = part(answer, "body").get("breakpoints") or []
         for item, status in zip(self._breaks.functions, statuses):
+            number = status.get("id", 0)
             if status.get("reason") == "pending":
-                self._waiting[status.get("id", 0)] = item["name"], str(status.get("message"))
+                self._waiting[number] = item["name"], str(status.get("message"))
+            elif status.get("verified"):
+                self._meet(number)
         first = len(self._breaks.filters)
         self._run([*refused, *((first + index, why) for index, why in refusals(answer))])
 
@@ -213,7 +218,7 @@ class Session:
     def _on_stopped(self, body: Message) -> None:
         thread = int(body.get("threadId", 0))
         for number in cast("list[int]", body.get("hitBreakpointIds") or []):
-            self._waiting.pop(number, None)
+            self._meet(number)
         if body.get("reason") not in _FOUND:
             self._host.stopped_elsewhere(self, thread, str(body.get("reason")))
             return
@@ -228,14 +233,20 @@ class Session:
         self._ask("exceptionInfo", {"threadId": thread}, show)
 
     def _on_break_changed(self, status: Message) -> None:
-        waits = self._waiting.pop(status.get("id", 0), None)
+        number = status.get("id", 0)
         if status.get("verified", True) or not status.get("message"):
+            self._meet(number)
             return
+        waits = self._waiting.pop(number, None)
         message = str(status["message"])
         if status.get("reason") == "pending":
-            self._waiting[status.get("id", 0)] = waits[0] if waits else "--break", message
+            self._waiting[number] = waits[0] if waits else "--break", message
         else:
             self._host.break_changed(message)
+
+    def _meet(self, number: int) -> None:
+        self._waiting.pop(number, None)
+        self.met.add(number)
 
     def _on_request(self, request: Message) -> None:
         assert self._connection is not None
@@ -257,8 +268,8 @@ class Session:
     def _end(self) -> None:
         if not self._over:
             self._over = True
-            for name, message in self._waiting.values():
-                self._host.break_unmet(self, name, message)
+            for number, (name, message) in self._waiting.items():
+                self._host.break_unmet(self, number, name, message)
             self._host.ended(self)
 
 
