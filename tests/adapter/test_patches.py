@@ -20,7 +20,7 @@ def stopped(client: Client, mark: str = "before") -> Stop:
 
 
 def apply(client: Client, stop: Stop, target: str, **patch: Any) -> Any:
-    return client.request("zentracer/apply_patch", target=target, frameId=None, **patch)
+    return client.request("zentracer/apply_patch", target=target, **patch)
 
 
 def number(client: Client, stop: Stop, expression: str) -> float:
