@@ -122,3 +122,25 @@ def test_while_the_program_runs(client: Client) -> None:
     client.initialize()
     with pytest.raises(RequestFailed, match="stands still"):
         client.request("zentracer/undo_patch", patch_id=1)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            f"{WEIGHT}[0] = torch.ones(7)",
+            f"`{WEIGHT}[0]` is float32[4], and float32[7] does not broadcast to that.",
+        ),
+        (
+            f"{WEIGHT}[0] = nothing",
+            "`nothing` cannot be evaluated here: NameError: name 'nothing' is not defined.",
+        ),
+    ],
+)
+def test_the_console_answers_a_refusal_with_its_sentence(
+    client: Client, statement: str, said: str
+) -> None:
+    stop = stopped(client)
+    with pytest.raises(RequestFailed) as failed:
+        client.evaluate(statement, stop.frame_id, "repl")
+    assert failed.value.message == said

@@ -25,6 +25,7 @@ def install(pydevd: Any, _notify: Callable[..., None]) -> None:
     comm = sys.modules["_pydevd_bundle.pydevd_comm"]
     frames = sys.modules["_pydevd_bundle.pydevd_suspended_frames"]
     _patch_evaluations(sys.modules["_pydevd_bundle.pydevd_vars"])
+    _patch_console(comm)
     _patch_set_expression(api, comm)
     _patch_set_variable(api, comm)
     _patch_object_variable(frames._ObjectVariable)
@@ -45,6 +46,21 @@ def _patch_evaluations(variables: Any) -> None:
         return original(py_db, frame, expression, is_exec)
 
     variables.evaluate_expression = evaluate_expression
+
+
+def _patch_console(comm: Any) -> None:
+    """Answer with the sentence of a refusal, not with a traceback through our code."""
+    original = comm._evaluate_response_return_exception
+
+    def _evaluate_response_return_exception(
+        py_db: Any, request: Any, kind: Any, error: Any, traceback: Any
+    ) -> None:
+        if isinstance(error, Refused):
+            comm._evaluate_response(py_db, request, result=str(error), error_message=str(error))
+        else:
+            original(py_db, request, kind, error, traceback)
+
+    comm._evaluate_response_return_exception = _evaluate_response_return_exception
 
 
 def _is_change(statement: str, frame: FrameType) -> bool:
