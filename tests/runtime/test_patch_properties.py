@@ -219,6 +219,15 @@ def test_every_form_is_changed_and_back(x: Any) -> None:
     assert torch.equal(x, original)
 
 
+def test_large_whole_numbers_are_exact() -> None:
+    x = torch.tensor([2**60])
+    apply("x", "add", "1")
+    assert x.item() == 2**60 + 1
+    with pytest.raises(Refused, match="beyond it"):
+        apply("x", "scale", "16")
+    assert x.item() == 2**60 + 1
+
+
 def test_inference_tensors() -> None:
     with torch.inference_mode():
         x = torch.ones(3)

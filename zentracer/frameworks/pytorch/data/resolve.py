@@ -14,7 +14,7 @@ from zentracer.control.pointed import Pointed
 from zentracer.frameworks.pytorch.data.holders import holder_of
 from zentracer.frameworks.pytorch.data.registry import target_for
 from zentracer.frameworks.pytorch.data.source import as_tensor, own_part
-from zentracer.frameworks.pytorch.data.target import Part, Target
+from zentracer.frameworks.pytorch.data.target import Part, Target, part_of
 from zentracer.frameworks.pytorch.live import held_by
 from zentracer.frameworks.pytorch.modules import named_modules
 from zentracer.observe.kinds import NUMPY, array_kind
@@ -33,17 +33,17 @@ def target_of(pointed: Pointed) -> Target:
         Unwatchable: nothing can be.
     """
     values, steps, label = pointed.values, pointed.steps, pointed.label
-    at = _last_array(pointed)
+    at = last_array(pointed)
     holder = holder_of(values[: at + 1], steps[:at], label)
     if values[at] is None and holder is not None and holder.is_gradient:
         return target_for(None, holder, None, label)
     whole = _plain(values[at], label)
     if not steps and isinstance(whole, Tensor) and (base := _base(whole)) is not None:
-        return target_for(base, None, _part_of(base, whole), label)
+        return target_for(base, None, part_of(base, whole), label)
     return target_for(whole, holder, _picked(whole, (i for _, i in steps[at:]), label), label)
 
 
-def _last_array(pointed: Pointed) -> int:
+def last_array(pointed: Pointed) -> int:
     """Return where on the way the tensor or array is of which the rest picks a part."""
     values, steps = pointed.values, pointed.steps
     for at, value in enumerate(values):
@@ -124,11 +124,4 @@ def _picked(whole: Any, indices: Iterable[Any], label: str) -> Part | None:
         )
     if not part.numel():
         raise Unwatchable(f"`{label}` has no elements.")
-    return _part_of(x, part)
-
-
-def _part_of(whole: Tensor, part: Tensor) -> Part | None:
-    offset = int(part.storage_offset() - whole.storage_offset())
-    if part.shape == whole.shape and part.stride() == whole.stride() and not offset:
-        return None
-    return tuple(part.shape), part.stride(), offset
+    return part_of(x, part)

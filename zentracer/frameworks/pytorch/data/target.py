@@ -111,6 +111,14 @@ class Target:
         return torch.as_strided(whole, sizes, strides, whole.storage_offset() + offset)
 
 
+def part_of(whole: Tensor, part: Tensor) -> Part | None:
+    """Return which part of ``whole`` a view of it is; None for all of it."""
+    offset = int(part.storage_offset() - whole.storage_offset())
+    if part.shape == whole.shape and part.stride() == whole.stride() and not offset:
+        return None
+    return tuple(part.shape), part.stride(), offset
+
+
 def _last(sizes: Sequence[int], strides: Sequence[int]) -> int:
     """Return the offset of the last element."""
     return sum([(size - 1) * stride for size, stride in zip(sizes, strides)])

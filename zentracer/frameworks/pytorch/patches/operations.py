@@ -145,4 +145,9 @@ def _in_type(there: Tensor, compute: Callable[[Tensor], Tensor], label: str) -> 
         if new.dtype is not there.dtype:
             new = new.to(there.dtype)
         return new
-    return fitting(compute(there.double()), there, label)
+    wide, exact = compute(there.double()), compute(there.long())
+    if exact.is_floating_point():
+        return fitting(wide, there, label)
+    if bool((wide.abs() >= 2.0**63).any()):  # where the exact one has wrapped around
+        raise Refused(f"`{label}` is {str(there.dtype).rpartition('.')[2]}: that is beyond it.")
+    return fitting(exact, there, label)

@@ -14,12 +14,12 @@ from torch import Tensor
 from zentracer.control.pointed import Pointed
 from zentracer.frameworks.pytorch.data.ranges import Range
 from zentracer.frameworks.pytorch.data.registry import target_for
+from zentracer.frameworks.pytorch.data.resolve import last_array
 from zentracer.frameworks.pytorch.data.source import as_tensor, memory_of, own_part
-from zentracer.frameworks.pytorch.data.target import Part, Target
+from zentracer.frameworks.pytorch.data.target import Part, Target, part_of
 from zentracer.observe.kinds import NUMPY, array_kind
 from zentracer.observe.stats import facts_of
 from zentracer.patches.change import Refused
-from zentracer.watches import paths
 
 _PIECE = 1 << 22
 """Elements that are read at once from a device."""
@@ -101,7 +101,7 @@ def place_of(pointed: Pointed, more: Sequence[Any] = ()) -> Place:
         Refused: it has no memory of its own that can be changed.
     """
     values, steps, label = pointed.values, pointed.steps, pointed.label
-    at = _last_array(values, steps)
+    at = last_array(pointed)
     whole = _changeable(values[at], label)
     base, part = whole, None
     if isinstance(whole, Tensor) and whole._base is not None and not steps[at:] and not more:
@@ -124,17 +124,10 @@ def place_of(pointed: Pointed, more: Sequence[Any] = ()) -> Place:
             raise Refused(
                 f"`{label}` goes on from a copy of elements; name the tensor and one last index."
             )
-    part = _part_of(x, picked)
+    part = part_of(x, picked)
     if not picked.numel() or (irregular is not None and not picked[irregular].numel()):
         raise Refused(f"`{label}` has no elements.")
     return Place(target_for(whole, None, part, label), irregular, label)
-
-
-def _last_array(values: Sequence[Any], steps: Sequence[Any]) -> int:
-    for at, value in enumerate(values):
-        if array_kind(type(value)) and all(reader is paths.item for reader, _ in steps[at:]):
-            return at
-    return len(values) - 1
 
 
 def _changeable(value: Any, label: str) -> Any:
@@ -175,7 +168,7 @@ def _of_base(x: Tensor) -> tuple[Tensor, Part | None]:
     """Return the tensor of which ``x`` is a view, which lives longer, and which part it is."""
     base = x._base
     same = base is not None and base.dtype is x.dtype and base.layout is torch.strided
-    return (base, _part_of(base, x)) if same and base is not None else (x, None)
+    return (base, part_of(base, x)) if same and base is not None else (x, None)
 
 
 def _sentence(error: Exception) -> str:
@@ -184,10 +177,3 @@ def _sentence(error: Exception) -> str:
 
 def _shares(x: Tensor, other: Tensor) -> bool:
     return x.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
-
-
-def _part_of(whole: Tensor, part: Tensor) -> Part | None:
-    offset = int(part.storage_offset() - whole.storage_offset())
-    if part.shape == whole.shape and part.stride() == whole.stride() and not offset:
-        return None
-    return tuple(part.shape), part.stride(), offset
